@@ -13,9 +13,6 @@ export const END_OF_TIME = 8.64e15
 
 const RATE_ERROR = `must be ${RATE_FORM}`
 
-const NAME = /^[A-Za-z0-9._-]{1,64}$/
-export const isTokenName = (text: string): boolean => NAME.test(text)
-
 const time = (error: string) => z.int({ error }).min(0, { error }).max(END_OF_TIME, { error })
 
 /**
@@ -24,7 +21,9 @@ const time = (error: string) => z.int({ error }).min(0, { error }).max(END_OF_TI
  */
 const token = z.strictObject(
   {
-    name: z.string({ error: 'must be text' }).regex(NAME, { error: 'must be 1 to 64 letters, digits, -, _ and .' }),
+    name: z
+      .string({ error: 'must be text' })
+      .regex(/^[A-Za-z0-9._-]{1,64}$/, { error: 'must be 1 to 64 letters, digits, -, _ and .' }),
     /** SHA-256 of the token's text, in lower-case hexadecimal digits. */
     sha256: z
       .string({ error: 'must be text' })
@@ -45,6 +44,9 @@ const token = z.strictObject(
 )
 
 export type Token = Readonly<z.output<typeof token>>
+
+/** What the file takes for each field. */
+export const TOKEN_FIELDS = token.shape
 
 const tokenFile = z.strictObject(
   {

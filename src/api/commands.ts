@@ -8,7 +8,6 @@ import { type AnswerOf, component, describeCall, describeErrors, errorsOf } from
 import { contextField } from './contexts.ts'
 import { eventField } from './events.ts'
 import {
-  added,
   address,
   checkAddress,
   bodyTags,
@@ -142,7 +141,7 @@ export const COMMAND_CALLS = {
       z.object({
         message: text,
         contextId,
-        started: added(z.boolean(), 'False if the context already had the key'),
+        started: z.boolean().describe('False if the context already had the key'),
         replaced: contextId
           .exactOptional()
           .describe('The context that had the key, and was terminated in the same commit'),

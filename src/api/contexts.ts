@@ -3,7 +3,6 @@ import { z } from 'zod'
 import { CONTEXT_STATUSES, RETRY_EVENT, type Status } from '../model/context.ts'
 import { type AnswerOf, component, describeCall } from './call.ts'
 import {
-  added,
   address,
   checkAddress,
   choice,
@@ -141,16 +140,16 @@ export const contextAnswer = component(
     error: error.nullable(),
     definition: text.describe('Content hash of the definition that the context was started with'),
     step: step.nullable(),
-    parent: added(relative.nullable(), 'The context that started this one and waits for it'),
-    child: added(relative.nullable(), 'The context that this one waits for'),
-    lastEvent: added(
-      z.object({ event: text, at: time, eventId: text }).nullable(),
-      'The last event that the context took; null: none yet',
-    ),
-    pending: added(z.array(pendingView), 'Events that the context keeps until it waits for them'),
-    forkedFrom: added(contextId.nullable(), 'Reserved: null'),
-    paused: added(z.boolean(), 'Whether the context is paused: it starts no step, and takes no event and no wake-up'),
-    key: added(text.nullable(), 'The key of the context, if it has one'),
+    parent: relative.nullable().describe('The context that started this one and waits for it'),
+    child: relative.nullable().describe('The context that this one waits for'),
+    lastEvent: z
+      .object({ event: text, at: time, eventId: text })
+      .nullable()
+      .describe('The last event that the context took; null: none yet'),
+    pending: z.array(pendingView).describe('Events that the context keeps until it waits for them'),
+    forkedFrom: contextId.nullable().describe('Reserved: null'),
+    paused: z.boolean().describe('Whether the context is paused: it starts no step, and takes no event and no wake-up'),
+    key: text.nullable().describe('The key of the context, if it has one'),
     snapshot: object.exactOptional(),
   }),
   'context',

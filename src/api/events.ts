@@ -5,7 +5,6 @@ import { type AnswerOf, type Issues, type RequestOf, component, describeCall, re
 import { contextField, pendingView } from './contexts.ts'
 import {
   PAGE,
-  added,
   address,
   bodyTags,
   checkAddressIfAny,
@@ -253,11 +252,10 @@ export const EVENT_CALLS = {
           .describe(
             'Contexts and services that the event was for but could not move or start; contextId and state are null for a start',
           ),
-        eventId: added(text, 'The id that the sender gave, else a UUID of version 7'),
-        pending: added(
-          z.array(pendingEntry),
-          'The contexts that keep the event; contextId is null where no context waits for it yet',
-        ),
+        eventId: text.describe('The id that the sender gave, else a UUID of version 7'),
+        pending: z
+          .array(pendingEntry)
+          .describe('The contexts that keep the event; contextId is null where no context waits for it yet'),
         hint: text
           .exactOptional()
           .describe('Says that no service knows the event, and suggests the name that was probably meant'),

@@ -180,9 +180,6 @@ export const checkAddressIfAny: Check = ({ contextId, key, fluxName, package: ow
 
 // Fields of answers. They are not checked at run time; the tests validate real answers against them.
 
-/** A field of answers, with what it is. */
-export const added = <T extends z.ZodType>(type: T, description: string): T => type.describe(description)
-
 export const text = z.string()
 export const integer = z.number().int()
 export const count = integer.nonnegative()

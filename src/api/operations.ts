@@ -4,7 +4,7 @@ import { FluxError, invalid } from '../model/failure.ts'
 import { type Json, type JsonObject, isObject } from '../model/json/value.ts'
 import { bytesOf } from '../model/json/weight.ts'
 import { unknownErrors } from '../model/unknown-fields.ts'
-import { type RequestOf, component, describeCall, describeErrors, errorsOf, fieldSchema } from './call.ts'
+import { type RequestOf, component, describeCall, describeErrors, errorsOf, fieldSchema, fieldText } from './call.ts'
 import { COMMAND_NAMES, withField } from './commands.ts'
 import { contextFilters } from './context-lists.ts'
 import { choice, contextId, count, flag, id, name, object, orNull, text, time, untyped } from './fields.ts'
@@ -67,8 +67,7 @@ function plainOf(name: string, given: Json): unknown {
   const type = TYPES.get(name)
   if (type === 'array') return all.flatMap((one): readonly Json[] => (typeof one === 'string' ? one.split(',') : [one]))
   const [single] = all.length === 1 ? all : [given]
-  const isText = typeof single === 'string' && (type === 'integer' || type === 'boolean')
-  return isText && /^(?:[1-9]\d{0,15}|true|false)$/.test(single) ? JSON.parse(single) : single
+  return typeof single === 'string' ? fieldText(single, type) : single
 }
 
 /** Operations of a list. */

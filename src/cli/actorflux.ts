@@ -1,9 +1,9 @@
 #!/usr/bin/env node
 // cli: the program.
+import { processIo } from './cli-io.ts'
 import { EXIT } from './command.ts'
 import { run } from './run.ts'
 import { isStopping } from './stop.ts'
-import { processWorld } from './world.ts'
 
 let isDone = false
 
@@ -20,13 +20,13 @@ function callerOfExit() {
   return trace.stack.split('\n')[1]?.trim() ?? 'from an unknown place'
 }
 
-const world = processWorld()
-const code = await run(process.argv.slice(2), world)
+const io = processIo()
+const code = await run(process.argv.slice(2), io)
 // A server that was asked to stop ends in time, also when what reads its output is stuck.
-const fault = isStopping() ? null : await world.flushed()
+const fault = isStopping() ? null : await io.flushed()
 // A reader that has seen enough, such as `head`, closes its pipe.
 const isLost = fault !== null && !('code' in fault && fault.code === 'EPIPE')
-if (isLost) world.err(`actorflux: the output is not complete: ${fault.message}`)
+if (isLost) io.err(`actorflux: the output is not complete: ${fault.message}`)
 isDone = true
 // Exits explicitly: a module of a service may keep the event loop alive.
 process.exit(isLost && code === EXIT.fine ? EXIT.failed : code)

@@ -1,29 +1,9 @@
-// cli: what a command is. Parsing, help and completion read the same description of its words and options. Also the
-// parts of a command's environment that a test replaces.
+// cli: what a command is. Parsing, help and completion read the same description of its words and options.
 import { parseArgs } from 'node:util'
 import { messageOf } from '../model/error-message.ts'
 import { suggestion } from '../model/nearest.ts'
+import type { CliIo } from './cli-io.ts'
 import { aligned } from './remote/text.ts'
-
-export interface World {
-  readonly env: { readonly [variable: string]: string | undefined }
-  /** Writes a line to stdout. */
-  out(line: string): void
-  /** Writes a line to stderr. */
-  err(line: string): void
-  /** Resolves once the readers of stdout and stderr have taken all that was written; with the error, if one can't. */
-  flushed(): Promise<Error | null>
-  /** All of standard input. */
-  input(): Promise<string>
-  /** Asks a question on the terminal; resolves with the line of the answer. Null: there is no terminal. */
-  readonly ask: ((question: string) => Promise<string>) | null
-  /** What stdout is written to; null: no terminal. */
-  readonly screen: { readonly columns: number; readonly hasColour: boolean } | null
-  /** Where progress is shown; null: stderr is no terminal. */
-  readonly progress: NodeJS.WriteStream | null
-  /** Aborted at SIGINT, from the first call on. */
-  interrupted(): AbortSignal
-}
 
 export const flagOption = (help: string) => ({ type: 'boolean', help }) as const
 /** `value`: what help calls its value. */
@@ -49,7 +29,7 @@ export interface Given<Options extends OptionSpecs = OptionSpecs> {
   readonly values: { readonly [name in keyof Options]?: ValueOf<Options[name]> | undefined }
 }
 
-export interface Description<Options extends OptionSpecs> {
+export interface CommandSpec<Options extends OptionSpecs = OptionSpecs, Io = CliIo> {
   /** A sentence without its capital and its full stop. */
   readonly summary: string
   /** The one word that it takes: `<id>`; `[folder]` may be left out. */
@@ -59,11 +39,8 @@ export interface Description<Options extends OptionSpecs> {
   readonly options?: Options
   /** Lines of help below the options. */
   readonly notes?: string
-}
-
-export interface CommandSpec<Options extends OptionSpecs = OptionSpecs> extends Description<Options> {
   /** Resolves with the exit code; without one, all is well. */
-  run(given: Given<Options>, world: World): Promise<number | void>
+  run(given: Given<Options>, io: Io): Promise<number | void>
 }
 
 /** A command whose values have the types of its options. */
@@ -84,13 +61,10 @@ export interface LoadableCommand {
 
 export const isCommand = (found: CommandSpec | Group): found is CommandSpec => typeof found['run'] === 'function'
 
-/** `name`: behind `actorflux`. */
-type Named = CommandSpec & Pick<LoadableCommand, 'name'>
-
-/** Resolves with the exit code. @throws UsageError for what the command does not take */
-export async function execute(command: Named, args: readonly string[], world: World): Promise<number> {
-  if (!args.some(asksForHelp)) return (await command.run(givenIn(command, args), world)) ?? EXIT.fine
-  world.out(helpOf(command))
+/** `name`: behind `actorflux`. Resolves with the exit code. @throws UsageError for what the command does not take */
+export async function execute(command: CommandSpec, name: string, args: readonly string[], io: CliIo): Promise<number> {
+  if (!args.some(asksForHelp)) return (await command.run(givenIn(command, name, args), io)) ?? EXIT.fine
+  io.out(helpOf(command, name))
   return EXIT.fine
 }
 
@@ -99,11 +73,11 @@ export const asksForHelp = (word: string): boolean => word === '--help' || word 
 /** The options with that which each command has. */
 export const optionsOf = ({ options }: CommandSpec): OptionSpecs => ({ ...options, help: flagOption('this') })
 
-function givenIn({ name, word, words, options = {} }: Named, args: readonly string[]) {
-  const { values, positionals } = parsed(args, options)
-  const [first = '', second] = positionals
+function givenIn({ word, words, options = {} }: CommandSpec, name: string, args: readonly string[]) {
+  const { values, positionals } = parsed([...args], options)
+  const [first = ''] = positionals
   if (first === '' && word?.startsWith('<')) throw new UsageError(`${word} is missing`)
-  const extra = word === undefined ? positionals[0] : second
+  const extra = positionals[word === undefined ? 0 : 1]
   if (words === undefined && extra !== undefined)
     throw new UsageError(`there is no place for ${JSON.stringify(extra)}: ${name} takes no further words`)
   const given = Object.entries(values).map(
@@ -112,34 +86,44 @@ function givenIn({ name, word, words, options = {} }: Named, args: readonly stri
   return { word: first, words: positionals, values: Object.fromEntries(given) }
 }
 
-function parsed(given: readonly string[], options: OptionSpecs) {
-  const args = [...given]
-  try {
-    return parseArgs({ args, options, allowPositionals: true })
-  } catch (error) {
-    const { tokens } = parseArgs({ args, options, strict: false, tokens: true })
-    const unknown = tokens.find((token) => token.kind === 'option' && !Object.hasOwn(options, token.name))
-    if (unknown?.kind !== 'option') throw new UsageError(messageOf(error))
+function parsed(args: string[], options: OptionSpecs) {
+  const { tokens } = parseArgs({ args, options, strict: false, tokens: true })
+  const unknown = tokens.find((token) => token.kind === 'option' && !Object.hasOwn(options, token.name))
+  if (unknown?.kind === 'option') {
     const known = Object.keys(options).map((name) => `--${name}`)
     throw new UsageError(`there is no option ${unknown.rawName}${suggestion(unknown.rawName, known)}`)
   }
+  try {
+    return parseArgs({ args, options, allowPositionals: true })
+  } catch (error) {
+    throw new UsageError(messageOf(error))
+  }
 }
 
-function helpOf(command: Named) {
-  const { name, summary, word, words, notes } = command
+function helpOf(command: CommandSpec, name: string) {
+  const { summary, word, words, notes } = command
   const options = Object.entries(optionsOf(command)).map(([option, spec]) => {
     const value = 'value' in spec ? ` ${spec.value.includes('|') ? spec.value : `<${spec.value}>`}` : ''
     return [`  --${option}${value}${'multiple' in spec ? '…' : ''}`, spec.help]
   })
-  return [
-    ['Usage: actorflux', name, ...[word ?? words ?? []].flat(), '[options]'].join(' '),
+  return helpText(`${name} ${word ?? words ?? ''}`.trimEnd(), summary, options, notes)
+}
+
+/** `rows`: commands or options, each with what it is. */
+export const helpText = (
+  usage: string,
+  summary: string,
+  rows: readonly (readonly string[])[],
+  notes?: string,
+): string =>
+  [
+    `Usage: actorflux ${usage} [options]`,
     '',
     `${summary.charAt(0).toUpperCase()}${summary.slice(1)}.`,
     '',
-    ...aligned(options),
+    ...aligned(rows),
     ...(notes === undefined ? [] : ['', notes]),
   ].join('\n')
-}
 
 /** A mistake on the command line. */
 export class UsageError extends Error {
@@ -154,9 +138,6 @@ export async function orUsage<Result>(beginning: string, read: () => Result | Pr
     throw new UsageError(`${beginning}: ${messageOf(error)}`)
   }
 }
-
-/** Told where no server answers. */
-export const IS_IT_RUNNING = 'is it running? actorflux serve starts it; --url or ACTORFLUX_URL names another one'
 
 /** Exit codes. `again`: the watchdog ended the server because a function blocked its event loop; start it again. */
 export const EXIT = { fine: 0, failed: 1, usage: 2, again: 70 } as const

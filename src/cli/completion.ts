@@ -12,34 +12,40 @@ export const completionOf = (commands: readonly LoadableCommand[]): CommandSpec 
   bash    source <(actorflux completion bash)
   zsh     source <(actorflux completion zsh)
   fish    actorflux completion fish | source`,
-    async run({ word }, world) {
+    async run({ word }, io) {
       if (!SHELLS.includes(word)) throw new UsageError(`completion needs a shell: ${SHELLS.join(', ')}`)
       const following = await wordsOf(commands)
-      if (word === 'fish') return world.out(fishScript(following))
-      if (word === 'zsh') world.out('autoload -U +X bashcompinit && bashcompinit')
-      world.out(bashScript(following))
+      if (word === 'fish') return io.out(fishScript(following))
+      if (word === 'zsh') io.out('autoload -U +X bashcompinit && bashcompinit')
+      io.out(bashScript(following))
     },
   })
 
 /** Words that may follow words: of nothing, the first words; of a first word, the second ones, or options. */
-type Following = readonly (readonly [before: string, words: readonly string[]])[]
-
-const optionsIn = (spec: CommandSpec) => Object.keys(optionsOf(spec)).map((option) => `--${option}`)
+type Following = ReadonlyMap<string, readonly string[]>
 
 async function wordsOf(commands: readonly LoadableCommand[]): Promise<Following> {
-  const all = commands.map(async ({ name, load }): Promise<Following> => {
+  const following = new Map([['', ['--help', '--version', ...commands.map(({ name }) => name).sort()]]])
+  const addOptions = (before: string, spec: CommandSpec) =>
+    following.set(
+      before,
+      Object.keys(optionsOf(spec))
+        .map((option) => `--${option}`)
+        .sort(),
+    )
+  for (const { name, load } of commands) {
     const loaded = await load()
-    if (isCommand(loaded)) return [[name, name === 'completion' ? [...SHELLS, '--help'] : optionsIn(loaded)]]
-    const own = Object.entries(loaded).map(([word, spec]) => [`${name} ${word}`, optionsIn(spec)] as const)
-    return [[name, Object.keys(loaded)], ...own]
-  })
-  const first = [...commands.map(({ name }) => name), '--help', '--version']
-  const following: Following = [['', first], ...(await Promise.all(all)).flat()]
-  return following.map(([before, words]) => [before, words.toSorted()])
+    if (isCommand(loaded)) addOptions(name, loaded)
+    else {
+      following.set(name, Object.keys(loaded).sort())
+      for (const [word, spec] of Object.entries(loaded)) addOptions(`${name} ${word}`, spec)
+    }
+  }
+  return following
 }
 
 function bashScript(following: Following) {
-  const cases = following.map(([before, words]) => `    '${before}') echo '${words.join(' ')}' ;;`)
+  const cases = Array.from(following, ([before, words]) => `    '${before}') echo '${words.join(' ')}' ;;`)
   // A word of the user's own, such as an id, stands behind a command of one word.
   return `_actorflux_words() {
   case "$1" in
@@ -59,7 +65,7 @@ complete -o default -F _actorflux actorflux`
 }
 
 function fishScript(following: Following) {
-  const lines = following.map(([before, words]) => {
+  const lines = Array.from(following, ([before, words]) => {
     const seen = before.split(' ').map((word) => `__fish_seen_subcommand_from ${word}`)
     const isHere = before === '' ? '__fish_use_subcommand' : seen.join('; and ')
     return words.map(

@@ -6,8 +6,10 @@ import { PassThrough } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { fromJsonSchema, McpServer, type RegisteredTool } from '@modelcontextprotocol/server'
 import { StdioServerTransport } from '@modelcontextprotocol/server/stdio'
+import { z } from 'zod'
 import { fieldSchema, type Call } from '../api/call.ts'
 import { CLIENT_METHODS } from '../api/calls.ts'
+import { idempotencyKey } from '../api/fields.ts'
 import type { Client } from '../client/client.ts'
 import { ConnectionError, Problem } from '../client/problem.ts'
 import type { JsonObject } from '../model/json/value.ts'
@@ -19,15 +21,14 @@ import { versionText } from './version.ts'
 const MAX_CHARACTERS = 200_000
 /** Contexts that have tools at once: the tools of the one that was looked at first go first. */
 const MAX_CONTEXTS = 8
-/** Tools of one context. */
-const MAX_EVENTS = 32
 const MAX_NAME_CHARACTERS = 64
 
 export const mcp = remote({
   summary: 'offer the calls of a server as tools for agents, over standard input and output',
   hasOwnForm: true,
   options: { write: flagOption('also the calls that change something; without it, only those that read') },
-  notes: `An agent starts it by itself: name "node ${process.argv[1]} mcp" as the command of a server in its settings.`,
+  notes: `An agent starts it by itself: name "node ${process.argv[1]} mcp" as the command of a server in its settings.
+ACTORFLUX_TOKEN has the token, if the server asks for one.`,
   async run({ values: { write = false } }, { client }) {
     const underWay = new Set<Promise<unknown>>()
     const server = serverOf(client, write, (call) => {
@@ -39,22 +40,17 @@ export const mcp = remote({
     const input = new PassThrough()
     process.stdin.pipe(input, { end: false })
     const transport = new StdioServerTransport(input)
-    const closed = new Promise<Error>((resolve) => {
-      let last = new Error('it was closed')
-      const onerror = (error: Error) => {
-        last = error
-      }
-      Object.assign(transport, { onerror, onclose: () => resolve(last) })
+    const closed = new Promise<never>((_, reject) => {
+      const error = new Error('the connection to the agent broke, or a message was too long')
+      Object.assign(transport, { onclose: () => reject(error) })
     })
     await server.connect(transport)
     // The agent goes by closing standard input.
-    const fault = await Promise.race([once(process.stdin, 'end').then(() => null), closed])
-    if (fault !== null) throw new Error(`the agent can not be spoken to any more: ${fault.message}`)
+    await Promise.race([once(process.stdin, 'end'), closed])
     // Messages that were just read begin their calls, and results are written, in the same turn of the event loop.
     await nextTurn()
     while (underWay.size > 0) await Promise.allSettled(underWay)
     await nextTurn()
-    await transport.close()
   },
 })
 
@@ -73,10 +69,8 @@ async function resultOf(call: () => Promise<unknown>) {
 }
 
 function textResult(text: string, isError: boolean) {
-  const isLong = text.length > MAX_CHARACTERS
-  const shown = isLong
-    ? `${text.slice(0, MAX_CHARACTERS)}\n… cut: the answer has ${text.length} characters; ask for less`
-    : text
+  const rest = `\n… cut: the answer has ${text.length} characters; ask for less`
+  const shown = text.slice(0, MAX_CHARACTERS) + (text.length > MAX_CHARACTERS ? rest : '')
   return { content: [{ type: 'text' as const, text: shown }], isError }
 }
 
@@ -85,8 +79,6 @@ type Answer = (call: () => Promise<unknown>) => ReturnType<typeof resultOf>
 const READING =
   'Contexts are running workflows. listServices tells which there are, listContexts finds contexts, getContext tells why one is where it is, getContextEvents what it can take.'
 const WRITING = 'offerEvents makes each event that a waiting context can take a tool of its own, with typed inputs.'
-
-const UNDOES: ReadonlySet<string> = new Set(['terminate', 'withdraw', 'stopEvent', 'removeTags', 'stopOperation'])
 
 /** The tools that read; with `write`, also those that change something. */
 function serverOf(client: Client, write: boolean, answer: Answer) {
@@ -98,7 +90,7 @@ function serverOf(client: Client, write: boolean, answer: Answer) {
     if (!write && call.method !== 'GET') continue
     const annotations = {
       readOnlyHint: call.method === 'GET',
-      destructiveHint: UNDOES.has(name),
+      destructiveHint: call.method === 'DELETE',
       idempotentHint: call.method !== 'POST',
     }
     server.registerTool(name, { description: call.summary, inputSchema: inputOf(call), annotations }, (given) =>
@@ -109,70 +101,53 @@ function serverOf(client: Client, write: boolean, answer: Answer) {
   return server
 }
 
-const KEY = { type: 'string', minLength: 1, maxLength: 255, description: 'The call is carried out once under this key' }
-
-function inputOf({ path, query, body, takesKey }: Call) {
-  const fields = Object.entries({ ...path, ...query, ...body })
-  const properties = Object.fromEntries(fields.map(([name, type]) => [name, fieldSchema(type)]))
-  return fromJsonSchema<JsonObject>({
-    type: 'object',
-    properties: { ...properties, ...(takesKey && { idempotencyKey: KEY }) },
-    required: fields.filter(([, type]) => !type.safeParse(undefined).success).map(([name]) => name),
-    additionalProperties: false,
-  })
-}
+const inputOf = ({ path, query, body, takesKey }: Call) =>
+  fromJsonSchema<JsonObject>(
+    fieldSchema(z.strictObject({ ...path, ...query, ...body, ...(takesKey && { idempotencyKey }) })),
+  )
 
 function addEventTools(server: McpServer, client: Client, answer: Answer) {
-  const toolsOf = new Map<number, readonly RegisteredTool[]>()
+  const toolsOf = new Map<number, ReadonlyMap<string, RegisteredTool>>()
   const drop = (contextId: number) => {
-    for (const tool of toolsOf.get(contextId) ?? []) tool.remove()
+    toolsOf.get(contextId)?.forEach((tool) => tool.remove())
     toolsOf.delete(contextId)
   }
   /** Looks at a context, and offers its events as tools. Gives what it can take. */
   const offer = async (contextId: number): Promise<object> => {
-    const { events, state, ...others } = await client.getContextEvents({ contextId })
+    const offered = await client.getContextEvents({ contextId })
     drop(contextId)
-    const names = new Set<string>()
-    const tools = events.slice(0, MAX_EVENTS).map(({ event, to, input }) => {
-      const title = `${event} to context ${contextId}`
-      const description = `Send the event ${JSON.stringify(event)} to context ${contextId} of ${state}, which then goes to ${to ?? 'its next state'}`
-      const annotations = { readOnlyHint: false }
-      const inputSchema = fromJsonSchema<JsonObject>(input)
+    const tools = new Map<string, RegisteredTool>()
+    for (const { event, to, input } of offered.events) {
+      const name = `send_${contextId}_${event.replaceAll(/[^\w-]/g, '_')}`.slice(0, MAX_NAME_CHARACTERS)
+      // Of two events whose tools would have one name, sendEvent sends the second.
+      if (tools.has(name)) continue
+      const config = {
+        title: `${event} to context ${contextId}`,
+        description: `Send the event ${JSON.stringify(event)} to context ${contextId} of ${offered.state}, which then goes to ${to}`,
+        inputSchema: fromJsonSchema<JsonObject>(input),
+        annotations: { readOnlyHint: false },
+      }
       const send = async (given: JsonObject) => {
         const sent = await client.sendEvent({ contextId, event, input: given })
         return { ...sent, now: await offer(contextId) }
       }
-      const name = nameOf(event, contextId, names)
-      return server.registerTool(name, { title, description, inputSchema, annotations }, (given) =>
-        answer(() => send(given)),
+      tools.set(
+        name,
+        server.registerTool(name, config, (given) => answer(() => send(given))),
       )
-    })
-    if (tools.length > 0) toolsOf.set(contextId, tools)
+    }
+    if (tools.size > 0) toolsOf.set(contextId, tools)
     const [oldest] = toolsOf.size > MAX_CONTEXTS ? toolsOf.keys() : []
     if (oldest !== undefined) drop(oldest)
-    return { ...others, state, events, tools: [...names] }
+    return { ...offered, tools: [...tools.keys()] }
   }
   server.registerTool(
     'offerEvents',
     {
       description: 'Make each event that a waiting context can take now a tool of its own',
-      inputSchema: fromJsonSchema<{ contextId: number }>({
-        type: 'object',
-        properties: { contextId: { type: 'integer', minimum: 1, description: 'Id of a context' } },
-        required: ['contextId'],
-        additionalProperties: false,
-      }),
+      inputSchema: z.strictObject({ contextId: z.int().positive().describe('Id of a context') }),
       annotations: { readOnlyHint: true },
     },
     ({ contextId }) => answer(() => offer(contextId)),
   )
-}
-
-/** Names of tools are of few characters; two events never have the same. */
-function nameOf(event: string, contextId: number, taken: Set<string>) {
-  const head = `send_${contextId}_${event.replaceAll(/[^\w-]/g, '_')}`.slice(0, MAX_NAME_CHARACTERS)
-  let name = head
-  for (let n = 2; taken.has(name); n += 1) name = `${head.slice(0, MAX_NAME_CHARACTERS - 4)}_${n}`
-  taken.add(name)
-  return name
 }

@@ -1,10 +1,10 @@
 // cli: the bar that shows on a terminal how far a command is.
 import { SingleBar } from 'cli-progress'
-import type { World } from './command.ts'
+import type { CliIo } from './cli-io.ts'
 
 /** Shows the progress that the work tells, where there is a terminal. */
 export async function withBar<Result>(
-  { progress }: Pick<World, 'progress'>,
+  progress: CliIo['progress'],
   work: (show: (done: number, total: number) => void) => Promise<Result>,
 ): Promise<Result> {
   const bar =

@@ -3,13 +3,13 @@ import { readTokens } from '../access/tokens.ts'
 import type { FolderWatcher } from '../definitions/watcher.ts'
 import type { LoadedServices, Server } from '../main.ts'
 import { messageOf } from '../model/error-message.ts'
-import { asksForToken } from '../model/start-command.ts'
+import { asksForToken, startCommand } from '../model/start-command.ts'
 import { createLog } from '../observe/log.ts'
 import type { Log } from '../ports/log.ts'
 import { readSettings, SETTINGS, unknownSettings, type Settings } from '../settings.ts'
-import { command, flagOption, textOption, UsageError, type Given, type World } from './command.ts'
-import { greeting } from './greeting.ts'
-import { aligned } from './remote/text.ts'
+import type { CliIo } from './cli-io.ts'
+import { command, flagOption, textOption, UsageError, type Given } from './command.ts'
+import { aligned, plain } from './remote/text.ts'
 import { counted, reportLines, reportSummary } from './report.ts'
 import { untilStopped } from './stop.ts'
 
@@ -27,26 +27,23 @@ const PAUSED = {
 }
 
 /** The settings, for help. */
-export const settingsHelp = (): string =>
-  [
-    'Settings (environment variables, with their defaults):',
-    ...aligned(SETTINGS.map(({ variable, default: standard, meaning }) => [`  ${variable}`, standard ?? '–', meaning])),
-    '',
-    `Secrets: ACTORFLUX_SECRET_<NAME> has what services call $secrets.<NAME>, or
-ACTORFLUX_SECRET_<NAME>_FILE names the file that has it.`,
-  ].join('\n')
+export const SETTINGS_HELP = `Settings (environment variables, with their defaults):
+${aligned(SETTINGS.map(({ variable, default: standard, meaning }) => [`  ${variable}`, standard ?? '–', meaning])).join('\n')}
+
+Secrets: ACTORFLUX_SECRET_<NAME> has what services call $secrets.<NAME>, or
+ACTORFLUX_SECRET_<NAME>_FILE names the file that has it.`
 
 export const serve = command({
   summary: 'check the services, then serve them until SIGTERM or SIGINT',
   options: { ...SERVE_OPTIONS, ...PAUSED },
-  notes: settingsHelp(),
-  run: ({ values }, world) => runServer(values, world),
+  notes: SETTINGS_HELP,
+  run: ({ values }, io) => runServer(values, io),
 })
 
 type ServeOptions = Given<typeof SERVE_OPTIONS & typeof PAUSED>['values']
 
 /** Options have precedence over the environment. @throws UsageError for a bad option; as `readSettings` */
-export function settingsOf({ host, port }: ServeOptions, { env }: World): Settings {
+export function settingsOf({ host, port }: ServeOptions, { env }: CliIo): Settings {
   try {
     readSettings({ ACTORFLUX_PORT: port })
   } catch (error) {
@@ -62,14 +59,14 @@ export function settingsOf({ host, port }: ServeOptions, { env }: World): Settin
  */
 export async function runServer(
   options: ServeOptions,
-  world: World,
+  io: CliIo,
   started?: (server: Server, log: Log) => Promise<FolderWatcher>,
 ): Promise<number> {
-  const { env, out, err } = world
+  const { env, out, err } = io
   // A misspelt one may be one that was to restrict access.
   for (const variable of unknownSettings(env))
     err(`actorflux: warning: there is no setting ${variable}: it is ignored; serve --help lists them all`)
-  const settings = settingsOf(options, world)
+  const settings = settingsOf(options, io)
   const log = createLog({ level: settings.logLevel, format: settings.logFormat })
   const { LoadError, startServer } = await import('../main.ts')
   let server: Server
@@ -78,41 +75,70 @@ export async function runServer(
   } catch (error) {
     log.debug('could not start', { error })
     if (!(error instanceof LoadError)) throw error
-    for (const line of reportLines(error.report)) err(line)
+    reportLines(error.report).forEach(err)
     throw new Error(`${error.message}: ${reportSummary(error.report)}`, { cause: error })
   }
   const watcher = await started?.(server, log)
-  const stopped = untilStopped({
-    log,
-    async close() {
-      await watcher?.close()
-      await server.close({ grace: GRACE_MS })
-    },
-  })
+  const stopped = untilStopped(async () => {
+    await watcher?.close()
+    await server.close({ grace: GRACE_MS })
+  }, log)
   const { services, report } = server.loaded
-  for (const line of reportLines(report)) out(line)
-  await warnOfNobody(settings, services, world)
-  for (const line of greeting({ ...server, services, requireAuth: settings.requireAuth, pid: process.pid })) out(line)
+  reportLines(report).forEach(out)
+  await warnOfMissingToken(settings, services, io)
+  startupBanner(server, services, settings.requireAuth).forEach(out)
   if (options.paused) out('paused: nothing changes until actorflux server resume')
   return stopped
 }
 
+type Service = Pick<LoadedServices['services'][number], 'package' | 'fluxName' | 'triggers' | 'webhooks' | 'source'>
+
 /** Warns when calls need a token and the file has no valid one, because then no caller can make them. */
-export async function warnOfNobody(
+export async function warnOfMissingToken(
   { tokens: file, requireAuth }: Settings,
-  services: readonly Pick<LoadedServices['services'][number], 'package' | 'fluxName' | 'source'>[],
-  { err }: World,
+  services: readonly Service[],
+  { err }: CliIo,
 ) {
-  const secured = services.filter(asksForToken)
-  const [first] = secured
-  if (!requireAuth && first === undefined) return
+  const secured = services.filter(asksForToken).length
+  if (!requireAuth && secured === 0) return
   const tokens = await readTokens(file).catch(() => null)
   if (tokens === null || tokens.some(({ expires }) => expires === null || expires > Date.now())) return
-  const what =
-    requireAuth || first === undefined
-      ? 'every call'
-      : `each call of ${counted(secured.length, 'secured service')} such as ${first.package}/${first.fluxName}`
+  const calls = requireAuth ? 'every call' : `each call of ${counted(secured, 'secured service')}`
   err(
-    `actorflux: warning: ${what} needs a token, and ${file} has no valid one; create one with: actorflux token create --name <name>`,
+    `actorflux: warning: ${calls} needs a token, and ${file} has no valid one; create one with: actorflux token create --name <name>`,
   )
+}
+
+/** Names that are printed; further ones are only counted. */
+const MAX_SHOWN = 12
+
+/** What is printed when the server is ready: what it loaded, where it listens, and a first request to try. */
+export function startupBanner(
+  { url, storage }: Pick<Server, 'url' | 'storage'>,
+  services: readonly Service[],
+  requireAuth: boolean,
+): string[] {
+  const packages = new Map<string, number>()
+  for (const service of services) packages.set(service.package, (packages.get(service.package) ?? 0) + 1)
+  const triggers = new Set(services.flatMap((service) => service.triggers.map(({ event }) => event)))
+  const webhooks = services.flatMap((service) =>
+    service.webhooks.map(({ httpMethods, urlPath }) => `${httpMethods.join('/')} /api${urlPath}`),
+  )
+  const reachable = url.replace(/\/\/(0\.0\.0\.0|\[::\]):/, '//127.0.0.1:')
+  const example = startCommand(services, reachable, requireAuth)
+  return [
+    `packages   ${shown(Array.from(packages, ([name, size]) => `${name} (${counted(size, 'service')})`))}`,
+    `triggers   ${shown([...triggers])}`,
+    `webhooks   ${shown(webhooks)}`,
+    `data       ${storage}`,
+    `pid        ${process.pid}`,
+    `listening  ${url}`,
+    `inspector  ${reachable}/inspector shows what runs here, ${reachable}/docs the API`,
+    ...(example === undefined ? [] : ['', 'Try:', `  ${example}`]),
+  ].map(plain)
+}
+
+function shown(names: readonly string[]) {
+  const more = names.length > MAX_SHOWN ? ` and ${names.length - MAX_SHOWN} more` : ''
+  return names.length === 0 ? 'none' : names.slice(0, MAX_SHOWN).join(', ') + more
 }

@@ -1,25 +1,13 @@
 // cli: ends the server's process: in order on the first signal, at once on a later one, with a failure when an
 // unexpected error is thrown. npm starts the server through a shell, which dies of a signal without forwarding it, so the
 // server stops, too, when that shell has gone.
+import type { EventEmitter } from 'node:events'
 import type { Log } from '../ports/log.ts'
 import { EXIT } from './command.ts'
 
 /** The part of `process` that is used here. */
-interface Signals {
-  on(event: string, listener: (cause: unknown) => void): unknown
-  prependListener(event: string, listener: (cause: unknown) => void): unknown
+interface Signals extends EventEmitter {
   exit(code: number): void
-}
-
-export interface StopOptions {
-  /** Called once, on the first SIGTERM or SIGINT. */
-  readonly close: () => Promise<void>
-  readonly log: Log
-  readonly signals?: Signals
-  /** Monotonic time in milliseconds. */
-  readonly now?: () => number
-  /** Calls back when the process that started this one has gone, if that should end this one. */
-  readonly launcher?: (ended: () => void) => void
 }
 
 /**
@@ -33,22 +21,25 @@ let isStopRequested = false
 /** Whether this process was asked to stop. An exit after that is not a failure. */
 export const isStopping = (): boolean => isStopRequested
 
-/** Resolves with the exit code when the server has been stopped. */
-export function untilStopped({
-  close,
-  log,
-  signals = process,
-  now = () => performance.now(),
+/**
+ * Resolves with the exit code when the server has been stopped.
+ * @param close called once, on the first SIGTERM or SIGINT
+ * @param launcher calls back when the process that started this one has gone, if that should end this one
+ */
+export function untilStopped(
+  close: () => Promise<void>,
+  log: Log,
+  signals: Signals = process,
   launcher = whenLauncherEnds,
-}: StopOptions): Promise<number> {
+): Promise<number> {
   return new Promise((resolve) => {
     let stoppedAt: number | null = null
     const stop = (signal: unknown) => {
       if (stoppedAt !== null) {
-        if (now() - stoppedAt >= ECHO_MS) signals.exit(EXIT.failed)
+        if (performance.now() - stoppedAt >= ECHO_MS) signals.exit(EXIT.failed)
         return
       }
-      stoppedAt = now()
+      stoppedAt = performance.now()
       isStopRequested = true
       log.info('stopping', { signal })
       close().then(
@@ -81,20 +72,20 @@ export function untilStopped({
 const CHECK_EVERY_MS = 500
 
 /**
- * `lifecycleEvent`: the name of the npm script, which npm sets for the processes that it starts; undefined without npm.
- * `parent`: id of the process that started this one, or of the one that adopted it.
- */
-const NPM = { lifecycleEvent: process.env['npm_lifecycle_event'], parent: (): number => process.ppid }
-
-/**
  * Calls back once when the shell by which npm started this process has gone; never if npm did not start it. The check
  * does not keep the process alive.
+ * @param isScript whether npm has started it: for the processes of its scripts, npm sets a variable
+ * @param parentId of the process that started this one, or of the one that adopted it
  */
-export function whenLauncherEnds(callback: () => void, { lifecycleEvent, parent } = NPM): void {
-  if (lifecycleEvent === undefined) return
-  const first = parent()
+export function whenLauncherEnds(
+  callback: () => void,
+  isScript = process.env['npm_lifecycle_event'] !== undefined,
+  parentId = () => process.ppid,
+): void {
+  if (!isScript) return
+  const first = parentId()
   const timer = setInterval(() => {
-    if (parent() === first) return
+    if (parentId() === first) return
     clearInterval(timer)
     callback()
   }, CHECK_EVERY_MS)

@@ -1,19 +1,20 @@
 // cli: `actorflux token`: creates, lists and revokes tokens.
-import { RATE_FORM, rateOf } from '../access/token-bucket.ts'
+import type { z } from 'zod'
 import {
   createToken,
   END_OF_TIME,
   isRevoked,
-  isTokenName,
   readTokens,
   revokeToken,
   ROLES,
+  TOKEN_FIELDS,
   type Token,
 } from '../access/tokens.ts'
 import { ROLE_MEANINGS } from '../model/caller.ts'
 import { quantityOf } from '../model/quantity.ts'
 import { readSome } from '../settings.ts'
-import { command, textOption, UsageError, type World } from './command.ts'
+import type { CliIo } from './cli-io.ts'
+import { command, textOption, UsageError } from './command.ts'
 import { aligned } from './remote/text.ts'
 
 const FILE =
@@ -21,7 +22,7 @@ const FILE =
 
 const NAME = { name: textOption('name', 'who it is for: 1 to 64 letters, digits, -, _ and .; each name once') }
 
-const fileIn = ({ env }: World) => readSome(env, 'ACTORFLUX_TOKENS').tokens
+const fileIn = ({ env }: CliIo) => readSome(env, 'ACTORFLUX_TOKENS').tokens
 
 export const token = {
   create: command({
@@ -40,35 +41,35 @@ ${ROLES.map((role) => `  ${role.padEnd(6)}  ${ROLE_MEANINGS[role]}`).join('\n')}
 
 It prints the token alone on the last line. The token is shown only once: the file keeps its SHA-256.
 ${FILE}`,
-    async run({ values }, world) {
+    async run({ values }, io) {
       const created = Date.now()
-      const file = fileIn(world)
-      const name = nameOf(values.name)
-      const roles = rolesOf(values.roles ?? 'invoke')
+      const file = fileIn(io)
+      const name = checked('name', TOKEN_FIELDS.name, values.name)
+      const words = (values.roles ?? 'invoke').split(',').map((word) => word.trim())
+      const roles = [...new Set(checked('roles', TOKEN_FIELDS.roles, words))]
       const expires = values.expires === undefined ? null : created + durationOf(values.expires, END_OF_TIME - created)
       const rate = values.rate?.trim().toLowerCase()
-      if (rate !== undefined && rateOf(rate) === null) throw new UsageError(`--rate must be ${RATE_FORM}`)
+      if (rate !== undefined) checked('rate', TOKEN_FIELDS.rate, rate)
       const text = await createToken(file, { name, roles, created, expires, ...(rate !== undefined && { rate }) })
       const limits = `expires ${expires === null ? 'never' : dateOf(expires)}${rate === undefined ? '' : `; at most ${rate}`}`
-      world.out(`Made the token ${name} in ${file}: roles ${roles.join(', ')}; ${limits}.`)
-      world.out('It is shown this once. Send it as the header Authorization: Bearer <token>')
-      world.out(text)
+      io.out(`Made the token ${name} in ${file}: roles ${roles.join(', ')}; ${limits}.`)
+      io.out('It is shown this once. Send it as the header Authorization: Bearer <token>')
+      io.out(text)
     },
   }),
   list: command({
     summary: 'show the tokens: name, roles, created, expires, rate',
     notes: `The tokens themselves are not kept.\n${FILE}`,
-    async run(_, world) {
-      const tokens = await readTokens(fileIn(world))
-      const rows = tokens.map((token) => [
-        token.name,
-        token.roles.join(','),
-        dateOf(token.created),
-        endOf(token),
-        token.rate ?? '',
+    async run(_, io) {
+      const tokens = await readTokens(fileIn(io))
+      const rows = tokens.map((each) => [
+        each.name,
+        each.roles.join(','),
+        dateOf(each.created),
+        endOf(each),
+        each.rate ?? '',
       ])
-      const rateHead = tokens.some(({ rate }) => rate !== undefined) ? 'RATE' : ''
-      for (const line of aligned([['NAME', 'ROLES', 'CREATED', 'EXPIRES', rateHead], ...rows])) world.out(line)
+      aligned([['NAME', 'ROLES', 'CREATED', 'EXPIRES', 'RATE'], ...rows]).forEach(io.out)
     },
   }),
   revoke: command({
@@ -76,12 +77,12 @@ ${FILE}`,
     word: '[name]',
     options: NAME,
     notes: FILE,
-    async run({ word, values: { name } }, world) {
+    async run({ word, values: { name } }, io) {
       if (word !== '' && name !== undefined) throw new UsageError('with --name, token revoke takes no further words')
-      const file = fileIn(world)
-      const known = nameOf(name ?? (word || undefined))
+      const file = fileIn(io)
+      const known = checked('name', TOKEN_FIELDS.name, name ?? (word || undefined))
       await revokeToken(file, known)
-      world.out(`Revoked the token ${known} in ${file}.`)
+      io.out(`Revoked the token ${known} in ${file}.`)
     },
   }),
 }
@@ -93,17 +94,11 @@ function endOf(token: Token) {
   return dateOf(expires) + (isRevoked(token) ? ' (revoked)' : state)
 }
 
-function nameOf(name: string | undefined) {
-  if (name === undefined) throw new UsageError('--name is missing')
-  if (!isTokenName(name)) throw new UsageError('--name must be 1 to 64 letters, digits, -, _ and .')
-  return name
-}
-
-function rolesOf(list: string) {
-  const words = new Set(list.split(',').map((word) => word.trim()))
-  const known = [...words].flatMap((word) => ROLES.find((role) => role === word) ?? [])
-  if (known.length < words.size) throw new UsageError(`--roles must be of ${ROLES.join(', ')}, separated by commas`)
-  return known
+/** The value of an option, if the file of tokens takes it. @throws UsageError */
+function checked<Value>(option: string, type: z.ZodType<Value>, value: unknown): Value {
+  const { data, error } = type.safeParse(value)
+  if (!error) return data
+  throw new UsageError(`--${option} ${value === undefined ? 'is missing' : error.issues[0]?.message}`)
 }
 
 const UNITS = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 }
@@ -113,7 +108,7 @@ function durationOf(text: string, most: number) {
   const duration = quantityOf(text, UNITS)
   if (duration > 0 && duration <= most) return duration
   throw new UsageError(
-    `--expires must be a duration such as 12h, 90d or 52w, of the units ${Object.keys(UNITS).join(', ')}; a token without it has no end`,
+    '--expires must be a duration such as 12h, 90d or 52w, of the units s, m, h, d, w; a token without it has no end',
   )
 }
 

@@ -1,12 +1,14 @@
-// cli: checks services: `actorflux validate`, which prints the report without starting a server, and other commands that do
-// not serve them.
+// cli: checks services without serving them: `actorflux validate` prints the report, and `actorflux types` writes the types of
+// the services of a folder, for programs that use the client.
+import { writeFile } from 'node:fs/promises'
 import { createLog } from '../observe/log.ts'
 import { readSome } from '../settings.ts'
-import { command, EXIT, type World } from './command.ts'
-import { counted, isBroken, leftAlone, reportLines, reportSummary } from './report.ts'
+import type { CliIo } from './cli-io.ts'
+import { command, EXIT, textOption } from './command.ts'
+import { counted, isBroken, reportLines, reportSummary } from './report.ts'
 
 /** Loads the services of the folders; of ACTORFLUX_ACTORS, if there are none. */
-export async function checkFolders(folders: readonly string[], { env }: World) {
+export async function checkFolders(folders: readonly string[], { env }: CliIo) {
   const settings = readSome(
     env,
     ...(folders.length > 0 ? [] : ['ACTORFLUX_ACTORS']),
@@ -21,19 +23,47 @@ export async function checkFolders(folders: readonly string[], { env }: World) {
 }
 
 /** No service at all is a failure: most likely the folder is wrong. */
-export const noService = (actors: readonly string[]): Error =>
+const noService = (actors: readonly string[]) =>
   new Error(`no service was found: ${actors.join(', ')} must hold packages, which are folders of .flux files`)
 
 export const validate = command({
   summary: 'check every service in the folders of packages (ACTORFLUX_ACTORS if none is named)',
   words: '[folder …]',
   notes: 'Prints every fault and warning. Exits with 1 if there is a fault, or no service at all.',
-  async run({ words }, world) {
-    const { actors, services, report } = await checkFolders(words, world)
-    for (const line of [...reportLines(report), ...leftAlone(report)]) world.out(line)
-    world.out(`${counted(services.length, 'service')}: ${reportSummary(report)}`)
-    if (isBroken(report)) return EXIT.failed
-    if (services.length === 0) throw noService(actors)
+  async run({ words }, io) {
+    const { actors, services, report } = await checkFolders(words, io)
+    reportLines(report).forEach(io.out)
+    io.out(`${counted(services.length, 'service')}: ${reportSummary(report)}`)
+    if (services.length === 0 && !isBroken(report)) throw noService(actors)
+    return isBroken(report) ? EXIT.failed : EXIT.fine
+  },
+})
+
+export const types = command({
+  summary: 'write the types of the services in a folder of packages, for createClient<Services> of actorflux/client',
+  word: '<folder>',
+  options: { out: textOption('file', 'the file; standard output if left out') },
+  notes: 'Writes nothing and exits with 1 if a service has a fault.',
+  async run({ word, values: { out } }, io) {
+    const { stdout, stderr } = process
+    const write = stdout.write.bind(stdout)
+    // What modules of services print when they are loaded is no part of the file, which may be standard output.
+    stdout.write = stderr.write.bind(stderr)
+    const { services, report } = await checkFolders([word], io).finally(() => {
+      stdout.write = write
+    })
+    if (isBroken(report)) {
+      reportLines(report).forEach(io.err)
+      return EXIT.failed
+    }
+    if (services.length === 0) throw noService([word])
+    const { serviceTypes } = await import('../definitions/typescript/service-types.ts')
+    const text = serviceTypes(services)
+    if (out === undefined) io.out(text.trimEnd())
+    else {
+      await writeFile(out, text)
+      io.out(`${counted(services.length, 'service')}: ${out}`)
+    }
     return EXIT.fine
   },
 })

@@ -1,9 +1,7 @@
 // cli: the version of the package. package.json is two folders above this file, in the source and in the build.
-import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 
 export function versionText(): string {
-  const { version }: { version: string } = JSON.parse(
-    readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),
-  )
+  const { version }: { version: string } = createRequire(import.meta.url)('../../package.json')
   return version
 }

@@ -1,16 +1,40 @@
-// cli: a request to a webhook: its body, which is a file, or a sample, in which values may be set; sending it, byte for byte;
-// and the request as a curl command.
+// cli: a request to a webhook: its headers and its body, which is a file, or a sample, in which values may be set; sending it,
+// byte for byte; and the request as a curl command.
+import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
+import http, { validateHeaderName, validateHeaderValue, type IncomingMessage } from 'node:http'
+import https from 'node:https'
 import { extname } from 'node:path'
-import { getOwn, isObject, setOwn, type Json } from '../model/json/value.ts'
-import { plainJson } from './remote/text.ts'
-import type { WebhookSample } from './webhook-samples.ts'
-import { request as requestHttp, type IncomingMessage } from 'node:http'
-import { request as requestHttps } from 'node:https'
+import { ConnectionError } from '../client/problem.ts'
 import { messageOf } from '../model/error-message.ts'
+import { getOwn, isObject, type Json } from '../model/json/value.ts'
 import { shellWord } from '../model/start-command.ts'
-import type { ReceivedWebhook } from '../model/webhook-schemes/scheme.ts'
-import { IS_IT_RUNNING, orUsage, UsageError } from './command.ts'
+import type { HeaderPair, ReceivedWebhook, WebhookVerify } from '../model/webhook-schemes/scheme.ts'
+import { orUsage, UsageError } from './command.ts'
+import { plainJson } from './remote/text.ts'
+import { sampleOf } from './webhook-samples.ts'
+
+/** The headers, with the others instead of those of the same names. */
+export const replaced = (headers: readonly HeaderPair[], others: readonly HeaderPair[]): HeaderPair[] => [
+  ...headers.filter(([name]) => !others.some(([other]) => other.toLowerCase() === name.toLowerCase())),
+  ...others,
+]
+
+/** @throws UsageError */
+export function headerOf(text: string): HeaderPair {
+  const [, name = '', value = ''] = /^([^:]*):(.*)$/s.exec(text)?.map((part) => part.trim()) ?? []
+  if (name === '') throw new UsageError(`--header must be 'Name: value', not '${text}'`)
+  // Each character is a byte on the wire.
+  const bytes = Buffer.from(value).toString('latin1')
+  try {
+    validateHeaderName(name)
+    validateHeaderValue(name, bytes)
+  } catch (error) {
+    throw new UsageError(`--header: ${messageOf(error)}`)
+  }
+  return [name, bytes]
+}
 
 const TYPES: { readonly [extension: string]: string | undefined } = {
   '.json': 'application/json',
@@ -18,13 +42,27 @@ const TYPES: { readonly [extension: string]: string | undefined } = {
   '.txt': 'text/plain',
 }
 
-/** The file that is given, else the sample. @throws UsageError for a file that can't be read, and for wrong settings */
-export async function bodyOf(sample: WebhookSample, file: string | undefined, settings: readonly string[]) {
-  const given =
-    file === undefined ? sample.body : await orUsage("the file of --body can't be read", () => readFile(file))
+/**
+ * What is sent before it is signed: a file, else a sample.
+ * @throws UsageError for a file that can't be read, and for wrong settings
+ */
+export async function contentOf(
+  verify: WebhookVerify | null,
+  method: string,
+  file: string | undefined,
+  settings: readonly string[] = [],
+) {
+  const sample = sampleOf(verify?.scheme ?? null, Date.now())
+  const standard = method === 'GET' || method === 'HEAD' ? '' : sample.body
+  const given = file === undefined ? standard : await orUsage("the file of --body can't be read", () => readFile(file))
   const contentType = TYPES[extname(file ?? '').toLowerCase()] ?? sample.contentType
-  const body = settings.length === 0 ? given : changed(given.toString(), contentType, settings.map(settingOf))
-  return { bytes: Buffer.from(body), contentType }
+  const body = Buffer.from(settings.length === 0 ? given : changed(String(given), contentType, settings.map(settingOf)))
+  const typed: HeaderPair[] = body.length > 0 ? [['Content-Type', contentType]] : []
+  // Those that are signed.
+  const needed = (verify?.rule.payload ?? []).flatMap((part): HeaderPair[] =>
+    part.kind === 'header' ? [[part.name, randomUUID()]] : [],
+  )
+  return { headers: replaced(needed, [...sample.headers, ...typed]), body }
 }
 
 /** @throws UsageError */
@@ -41,9 +79,12 @@ function changed(text: string, contentType: string, settings: readonly ReturnTyp
     for (const [path, value] of settings) form.set(path, value)
     return form.toString()
   }
-  const body = parsed(text)
+  let body = parsed(text)
   if (body === undefined) throw new UsageError('--set needs a body that is JSON or a form')
-  for (const setting of settings) setIn(body, setting)
+  for (const [path, value] of settings) {
+    const json = parsed(value)
+    body = withValue(body, path.split('.'), json === undefined ? value : json)
+  }
   return plainJson(body)
 }
 
@@ -56,20 +97,13 @@ function parsed(text: string): Json | undefined {
   }
 }
 
-/** Objects that are missing on the way are made. @throws UsageError where the way leads through another value */
-function setIn(body: Json, [path, value]: ReturnType<typeof settingOf>) {
-  const names = path.split('.')
-  const last = names.pop() ?? ''
-  let at = body
-  for (const name of names) {
-    if (isObject(at) && getOwn(at, name) === undefined) setOwn(at, name, {})
-    at = (isObject(at) ? getOwn(at, name) : Array.isArray(at) ? at[Number(name)] : null) ?? null
-  }
-  const json = parsed(value)
-  const given = json === undefined ? value : json
-  if (isObject(at)) setOwn(at, last, given)
-  else if (Array.isArray(at) && /^\d+$/.test(last) && Number(last) <= at.length) at[Number(last)] = given
-  else throw new UsageError(`--set: the body has no place for ${path}`)
+/** The body with a value at a path. Objects that are missing there are made. @throws UsageError for a path through a text */
+function withValue(body: Json, [name, ...names]: readonly string[], value: Json): Json {
+  if (name === undefined) return value
+  if (Array.isArray(body) && /^\d+$/.test(name) && Number(name) <= body.length)
+    return body.toSpliced(Number(name), 1, withValue(body[Number(name)] ?? {}, names, value))
+  if (isObject(body)) return { ...body, [name]: withValue(getOwn(body, name) ?? {}, names, value) }
+  throw new UsageError(`--set: the body has no place for ${name}`)
 }
 
 const MAX_ANSWER_CHARACTERS = 1024 * 1024
@@ -77,32 +111,26 @@ const MAX_ANSWER_CHARACTERS = 1024 * 1024
 /**
  * Resolves with the answer; of its body, as text, with the beginning.
  * @param server its address, without a slash at the end
- * @throws Error with one line when no answer comes within `timeoutMs`
+ * @throws ConnectionError when no answer comes within `timeoutMs`
  */
-export async function deliver(server: string, { method, target, headers, body }: ReceivedWebhook, timeoutMs: number) {
-  const { origin, protocol, host, pathname } = new URL(server)
-  const hasHost = headers.some(([name]) => name.toLowerCase() === 'host')
+export async function deliver(server: string, request: ReceivedWebhook, timeoutMs: number) {
+  const { method, target, host, headers, body } = request
+  const { origin, protocol, pathname } = new URL(server)
   const hasBody = body.length > 0 || !['GET', 'HEAD'].includes(method)
-  const pairs = [
-    ...(hasHost ? [] : [['Host', host]]),
-    ...headers,
-    ...(hasBody ? [['Content-Length', String(body.length)]] : []),
+  const own: HeaderPair[] = [
     ['Connection', 'close'],
+    ...(hasBody ? [['Content-Length', `${body.length}`] as const] : []),
   ]
   try {
-    const request = protocol === 'https:' ? requestHttps : requestHttp
-    const answer = await new Promise<IncomingMessage>((resolve, reject) => {
-      request(server, {
-        method,
-        path: pathname.replace(/\/$/, '') + target,
-        headers: pairs.flat(),
-        agent: false,
-        signal: AbortSignal.timeout(timeoutMs),
-      })
-        .on('response', resolve)
-        .on('error', reject)
-        .end(body)
+    const sent = (protocol === 'https:' ? https : http).request(server, {
+      method,
+      path: pathname.replace(/\/$/, '') + target,
+      headers: replaced(replaced([['Host', host ?? '']], headers), own).flat(),
+      agent: false,
+      signal: AbortSignal.timeout(timeoutMs),
     })
+    sent.end(body)
+    const answer: IncomingMessage = (await once(sent, 'response'))[0]
     let text = ''
     for await (const part of answer.setEncoding('utf8')) {
       text += part
@@ -111,7 +139,7 @@ export async function deliver(server: string, { method, target, headers, body }:
     const { statusCode: status = 0, statusMessage: reason } = answer
     return { status, reason, body: text.slice(0, MAX_ANSWER_CHARACTERS) }
   } catch (error) {
-    throw new Error(`no answer from ${origin}: ${reasonOf(error)}`, { cause: error })
+    throw new ConnectionError(origin, { cause: error })
   }
 }
 
@@ -131,11 +159,4 @@ export function curlOf(
     ...(body.length > 0 ? data : []),
   ]
   return ['curl', ...words.map((word) => (/^[\w-]+$/.test(word) ? word : shellWord(word)))].join(' ')
-}
-
-/** Errors of several addresses have no message of their own. */
-function reasonOf(error: unknown) {
-  if (error instanceof Error && error.name === 'AbortError') return 'it took too long'
-  const reason = error instanceof AggregateError ? error.errors.map(messageOf).join(', ') : messageOf(error)
-  return `${reason}; ${IS_IT_RUNNING}`
 }

@@ -9,8 +9,6 @@ export interface WebhookSample {
   readonly headers: readonly HeaderPair[]
 }
 
-const JSON_TYPE = 'application/json'
-
 /** Letters and digits. */
 const random = (length: number) => randomBytes(length).toString('hex').slice(0, length)
 
@@ -20,27 +18,30 @@ export const sampleOf = (scheme: WebhookSchemeName | null, nowMs: number): Webho
 
 /** For the schemes that no one provider has. */
 const plain = (nowMs: number) =>
-  ofJson({ id: randomUUID(), type: 'sample', timestamp: new Date(nowMs).toISOString(), data: { text: 'a sample' } })
+  ofJson({ id: randomUUID(), type: 'sample', timestamp: timeOf(nowMs), data: { text: 'a sample' } })
 
 const ofJson = (body: object, headers: readonly HeaderPair[] = []) => ({
-  contentType: JSON_TYPE,
+  contentType: 'application/json',
   body: JSON.stringify(body),
   headers,
+})
+
+const timeOf = (nowMs: number) => new Date(nowMs).toISOString()
+
+const commitAt = (nowMs: number) => ({
+  id: random(40),
+  message: 'A sample',
+  timestamp: timeOf(nowMs),
+  author: { name: 'Ada', email: 'ada@example.com' },
+  added: [],
+  removed: [],
+  modified: ['README.md'],
 })
 
 const SAMPLES: { readonly [name in WebhookSchemeName]?: (nowMs: number) => WebhookSample } = {
   /** A push of one commit. https://docs.github.com/en/webhooks/webhook-events-and-payloads#push */
   github(nowMs) {
-    const commit = {
-      id: random(40),
-      message: 'A sample',
-      timestamp: new Date(nowMs).toISOString(),
-      author: { name: 'Ada', email: 'ada@example.com', username: 'ada' },
-      added: [],
-      removed: [],
-      modified: ['README.md'],
-    }
-    const repository = { id: 1, name: 'engine', full_name: 'ada/engine', private: false, default_branch: 'main' }
+    const commit = commitAt(nowMs)
     return ofJson(
       {
         ref: 'refs/heads/main',
@@ -49,7 +50,13 @@ const SAMPLES: { readonly [name in WebhookSchemeName]?: (nowMs: number) => Webho
         created: false,
         deleted: false,
         forced: false,
-        repository: { ...repository, owner: { name: 'ada', login: 'ada', id: 1 } },
+        repository: {
+          id: 1,
+          name: 'engine',
+          full_name: 'ada/engine',
+          default_branch: 'main',
+          owner: { name: 'ada', login: 'ada', id: 1 },
+        },
         pusher: { name: 'ada', email: 'ada@example.com' },
         sender: { login: 'ada', id: 1, type: 'User' },
         commits: [commit],
@@ -96,11 +103,10 @@ const SAMPLES: { readonly [name in WebhookSchemeName]?: (nowMs: number) => Webho
   slack(nowMs) {
     const seconds = Math.floor(nowMs / 1000)
     const ts = `${seconds}.000100`
-    const event = { type: 'app_mention', user: 'U0SAMPLE', text: '<@U0APP> hello', ts, channel: 'C0SAMPLE' }
     return ofJson({
       team_id: 'T0SAMPLE',
       api_app_id: 'A0SAMPLE',
-      event: { ...event, event_ts: ts },
+      event: { type: 'app_mention', user: 'U0SAMPLE', text: '<@U0APP> hello', ts, channel: 'C0SAMPLE', event_ts: ts },
       type: 'event_callback',
       event_id: `Ev${random(10).toUpperCase()}`,
       event_time: seconds,
@@ -115,7 +121,7 @@ const SAMPLES: { readonly [name in WebhookSchemeName]?: (nowMs: number) => Webho
         name: '#4711',
         order_number: 4711,
         email: 'ada@example.com',
-        created_at: new Date(nowMs).toISOString(),
+        created_at: timeOf(nowMs),
         currency: 'EUR',
         total_price: '10.00',
         financial_status: 'paid',
@@ -128,27 +134,25 @@ const SAMPLES: { readonly [name in WebhookSchemeName]?: (nowMs: number) => Webho
         ['X-Shopify-API-Version', '2025-10'],
         ['X-Shopify-Webhook-Id', randomUUID()],
         ['X-Shopify-Event-Id', randomUUID()],
-        ['X-Shopify-Triggered-At', new Date(nowMs).toISOString()],
+        ['X-Shopify-Triggered-At', timeOf(nowMs)],
       ],
     ),
 
   /** A push of one commit. https://docs.gitlab.com/user/project/integrations/webhook_events/#push-events */
   gitlab(nowMs) {
-    const id = random(40)
-    const author = { name: 'Ada', email: 'ada@example.com' }
-    const timestamp = new Date(nowMs).toISOString()
+    const commit = commitAt(nowMs)
     return ofJson(
       {
         object_kind: 'push',
         event_name: 'push',
         before: random(40),
-        after: id,
+        after: commit.id,
         ref: 'refs/heads/main',
-        checkout_sha: id,
+        checkout_sha: commit.id,
         user_username: 'ada',
         project_id: 1,
         project: { id: 1, name: 'engine', path_with_namespace: 'ada/engine', default_branch: 'main' },
-        commits: [{ id, message: 'A sample', timestamp, author, added: [], modified: ['README.md'], removed: [] }],
+        commits: [commit],
         total_commits_count: 1,
       },
       [

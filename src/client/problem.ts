@@ -79,7 +79,7 @@ export class ConnectionError extends Error {
 
 /** Node says in the cause what has happened, and in the message only that something has. */
 function reasonOf(thrown: unknown) {
-  const { cause }: { cause?: unknown } = thrown instanceof Error ? thrown : {}
+  const { cause = thrown }: { cause?: unknown } = thrown instanceof Error ? thrown : {}
   if (cause instanceof AggregateError && cause.message === '') return reasonOf(cause.errors[0])
   if (cause instanceof Error && cause.message !== '') return cause.message
   return thrown instanceof Error ? thrown.message : String(thrown)

@@ -78,8 +78,7 @@ export async function listen(
   // Their bytes are bounded. By its own bound, Node would pass over the last ones without a word, and a proof or a key
   // that comes twice with different values would not be noticed.
   server.maxHeadersCount = 0
-  server.timeout = deadlines.answer
-  const connections = new Connections(server, maxConnections)
+  const connections = new Connections(server, maxConnections, deadlines.answer)
   const begin = (response: TimedResponse) => {
     connections.note(response)
     response.on('close', ended)

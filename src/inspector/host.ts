@@ -24,6 +24,9 @@ export interface ServerHealth {
   readonly servers: readonly ServerSeen[]
 }
 
+/** The values of a form by name. */
+export type FormValues = ReadonlyMap<string, readonly string[]>
+
 export interface InspectorOptions {
   /** The calls, with the rights of that caller. */
   readonly api: (caller: Caller) => FluxApi
@@ -36,13 +39,6 @@ export interface InspectorOptions {
   readonly log: Log
   readonly version: string
   readonly health: () => Promise<ServerHealth>
-}
-
-/** The values of a form by name. */
-export type FormValues = ReadonlyMap<string, readonly string[]>
-
-/** What the application gives to the pages that it serves. */
-export interface PageHost {
   /** @throws FluxError `misdirected` */
   readonly checkHost: (c: Context) => void
   /** Also for what changes something. @throws FluxError `misdirected`, `crossOrigin` */

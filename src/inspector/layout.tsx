@@ -3,18 +3,19 @@ import { randomUUID } from 'node:crypto'
 import type { Child, FC, PropsWithChildren } from 'hono/jsx'
 import { useViewer } from './viewer.ts'
 
-const PLACES = [
-  { name: 'Services', path: '/inspector', key: 's' },
-  { name: 'Contexts', path: '/inspector/contexts', key: 'c' },
-  { name: 'Wake-ups', path: '/inspector/wake-ups', key: 'w' },
-  { name: 'Deliveries', path: '/inspector/deliveries', key: 'd' },
-  { name: 'Health', path: '/inspector/health', key: 'h' },
-] as const
+/** The first letter of each is its key, after `g`. */
+const PLACES = {
+  Services: '/inspector',
+  Contexts: '/inspector/contexts',
+  'Wake-ups': '/inspector/wake-ups',
+  Deliveries: '/inspector/deliveries',
+  Health: '/inspector/health',
+}
 
 interface LayoutProps {
   readonly title: string
   /** In the navigation, if it is not that of the title. */
-  readonly place?: (typeof PLACES)[number]['name']
+  readonly place?: string
   /** In place of the title, above the page. */
   readonly heading?: Child
   /** At the right of the heading, and below it. */
@@ -57,7 +58,7 @@ export const Layout: FC<PropsWithChildren<LayoutProps>> = ({
       <a class="hidden skip" href="#main">
         Skip to the content
       </a>
-      <TopBar place={place} />
+      {topBar(place)}
       <main id="main">
         <div class="head" data-part="head" data-ended={!polls}>
           <div class="row split">
@@ -68,20 +69,20 @@ export const Layout: FC<PropsWithChildren<LayoutProps>> = ({
         </div>
         {children}
       </main>
-      <Footer />
+      {footer()}
     </body>
   </html>
 )
 
-const TopBar: FC<{ readonly place: string }> = ({ place }) => (
+const topBar = (place: string) => (
   <header class="top">
     <div>
       <a class="brand" href="/inspector">
         actorflux
       </a>
       <nav aria-label="Pages">
-        {PLACES.map(({ name, path, key }) => (
-          <a href={path} data-key={key} aria-current={name === place ? 'page' : undefined}>
+        {Object.entries(PLACES).map(([name, path]) => (
+          <a href={path} data-key={name.charAt(0).toLowerCase()} aria-current={name === place ? 'page' : undefined}>
             {name}
           </a>
         ))}
@@ -95,7 +96,7 @@ const TopBar: FC<{ readonly place: string }> = ({ place }) => (
   </header>
 )
 
-const Footer: FC = () => (
+const footer = () => (
   <footer class="foot">
     <span>
       Times are in <span data-zone>UTC</span>.
@@ -114,6 +115,8 @@ interface PostFormProps {
   readonly class?: string
   /** Whether what is sent twice is done once. */
   readonly once?: boolean
+  /** Values that are sent along. */
+  readonly values?: { readonly [name: string]: string | readonly string[] }
   /** What its button says; left out: it has buttons of its own. */
   readonly submit?: string
   /** What the button does, where it does not say it. */
@@ -125,6 +128,7 @@ interface PostFormProps {
 export const PostForm: FC<PropsWithChildren<PostFormProps>> = ({
   class: name = 'stack',
   once,
+  values,
   submit,
   does,
   tone = 'primary',
@@ -132,8 +136,9 @@ export const PostForm: FC<PropsWithChildren<PostFormProps>> = ({
   ...rest
 }) => (
   <form class={name} method="post" {...rest}>
-    <input type="hidden" name="$form" value={useViewer().formToken} />
-    {once && <input type="hidden" name="$once" value={randomUUID()} />}
+    {Object.entries({ $form: useViewer().formToken, ...(once && { $once: randomUUID() }), ...values }).map(
+      ([field, value]) => [value].flat().map((each) => <input type="hidden" name={field} value={each} />),
+    )}
     {children}
     {submit !== undefined && (
       <div>

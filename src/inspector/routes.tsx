@@ -11,8 +11,8 @@ import { ANONYMOUS, denial, type Caller, type Role } from '../model/caller.ts'
 import { CountBound } from '../model/count-bound.ts'
 import { FluxError, type Failure, type FieldError } from '../model/failure.ts'
 import { breathe } from '../model/texts.ts'
-import { Drawings } from './diagram/drawing.ts'
-import type { FormValues, InspectorOptions, PageHost } from './host.ts'
+import { drawingMaker } from './diagram/drawing.ts'
+import type { FormValues, InspectorOptions } from './host.ts'
 import { checkFormToken, formTokenOf, type Sessions } from './sessions.ts'
 import { ViewerContext, type Viewer } from './viewer.ts'
 
@@ -45,16 +45,8 @@ interface FormRoute {
   readonly again?: (form: SentForm, refusal: Refusal) => Promise<Child>
 }
 
-/**
- * Pages at once that are gathered and made: plain ones, those that hold a whole context or definition, and those that
- * read thousands of contexts.
- */
-const bounds = () => ({
-  plain: new CountBound({ limit: 64, what: 'pages to make' }),
-  large: new CountBound({ limit: 8, what: 'pages of contexts and services to make' }),
-  chart: new CountBound({ limit: 4, what: 'charts to make' }),
-})
-type PageKind = keyof ReturnType<typeof bounds>
+/** Pages that are made at once. One may hold a whole context, or thousands of summaries. */
+const MAX_PAGES = 16
 
 /** Forms that lead where they led when they are sent again. */
 const MAX_OUTCOMES = 1000
@@ -62,99 +54,93 @@ const MAX_OUTCOMES = 1000
 /** Refusals that the form shows again, with what was typed. */
 const TOLD = new Set<Failure['kind']>(['invalid', 'malformed', 'conflict', 'busy', 'overloaded', 'forbidden'])
 
-export class PageRoutes {
-  readonly options: InspectorOptions
-  readonly host: PageHost
-  readonly drawings = new Drawings()
-  readonly #app: Hono
-  readonly #sessions: Sessions
-  readonly #bounds = bounds()
-  readonly #outcomes = new Map<string, Promise<Outcome>>()
+export type PageRoutes = ReturnType<typeof pageRoutes>
 
-  constructor(app: Hono, options: InspectorOptions, host: PageHost, sessions: Sessions) {
-    this.#app = app
-    this.options = options
-    this.host = host
-    this.#sessions = sessions
+export function pageRoutes(app: Hono, options: InspectorOptions, sessions: Sessions) {
+  const { callerOf, viewerOf } = viewers(options, sessions)
+  const render = renderer()
+  const once = joining()
+
+  /** The fields of a form of this browser's. @throws FluxError when it is another's, or can't be read */
+  async function form(c: Context): Promise<FormValues> {
+    options.checkCall(c)
+    const values = await options.readForm(c)
+    checkFormToken(c, values.get('$form')?.[0])
+    return values
   }
 
-  /** @throws FluxError when they may not see the pages; `rateLimited` */
-  caller(c: Context): Caller {
-    const caller = this.#sessions.callerOf(c)
-    this.host.takeQuota(c, caller)
-    const failure = this.options.requireAuth ? denial(caller, 'read') : null
-    if (failure) throw new FluxError(failure)
-    return caller
-  }
+  return {
+    options,
+    drawingOf: drawingMaker(),
+    callerOf,
+    form,
+    /** A viewer without token and session, who sees no data. */
+    anonymousViewer: (c: Context): Viewer => ({ ...viewerOf(c, ANONYMOUS), may: () => false }),
 
-  /** A viewer without token and session, who sees no data. */
-  anonymousViewer(c: Context): Viewer {
-    return { ...this.#viewerOf(c, ANONYMOUS), may: () => false }
-  }
+    /** A page; `make` may also answer otherwise. */
+    get(path: string, make: (viewer: Viewer, c: Context) => Promise<Child | Response>): void {
+      app.get(path, async (c) => {
+        const viewer = viewerOf(c, callerOf(c))
+        return render(async () => {
+          const page = await make(viewer, c)
+          return page instanceof Response ? page : documentOf(c, viewer, page)
+        })
+      })
+    },
 
-  #viewerOf(c: Context, caller: Caller): Viewer {
-    const { api, requireAuth, now, version } = this.options
-    const isOpen = caller.roles.length === 0 && !requireAuth
-    return {
+    /** A form that changes something. */
+    post(path: string, { role = 'invoke', run, again }: FormRoute): void {
+      app.post(path, async (c) => {
+        const viewer = viewerOf(c, callerOf(c))
+        const values = await form(c)
+        checkRole(viewer, role)
+        const idempotencyKey = keyOf(c, viewer.caller, values)
+        const sent = { c, viewer, values, text: (name: string) => values.get(name)?.[0] ?? '', idempotencyKey }
+        try {
+          const outcome = await once(idempotencyKey, () => run(sent))
+          return typeof outcome === 'string' ? c.redirect(outcome, 303) : documentOf(c, viewer, outcome.page)
+        } catch (error) {
+          if (!again || !(error instanceof FluxError) || !TOLD.has(error.failure.kind)) throw error
+          const { failure } = error
+          const refusal = { values, detail: failure.detail, errors: ('errors' in failure && failure.errors) || [] }
+          return render(async () => documentOf(c, viewer, await again(sent, refusal), options.statusOf(failure)))
+        }
+      })
+    },
+  }
+}
+
+function viewers({ api, requireAuth, takeQuota, now, version }: InspectorOptions, sessions: Sessions) {
+  return {
+    /** @throws FluxError when they may not see the pages; `rateLimited` */
+    callerOf(c: Context): Caller {
+      const caller = sessions.callerOf(c)
+      takeQuota(c, caller)
+      const failure = requireAuth ? denial(caller, 'read') : null
+      if (failure) throw new FluxError(failure)
+      return caller
+    },
+    viewerOf: (c: Context, caller: Caller): Viewer => ({
       caller,
       api: api(caller),
       formToken: formTokenOf(c),
-      hasSession: this.#sessions.hasSession(c),
-      may: (role) => role === 'read' || isOpen || denial(caller, role) === null,
+      hasSession: sessions.hasSession(c),
+      may: (role) => role === 'read' || (caller.roles.length === 0 && !requireAuth) || denial(caller, role) === null,
       now: now(),
       version,
       origin: originOf(c),
-    }
+    }),
   }
+}
 
-  /** A page; `make` may also answer otherwise. */
-  get(path: string, kind: PageKind, make: (viewer: Viewer, c: Context) => Promise<Child | Response>): void {
-    this.#app.get(path, async (c) => {
-      const viewer = this.#viewerOf(c, this.caller(c))
-      return this.#render(kind, async () => {
-        const page = await make(viewer, c)
-        return page instanceof Response ? page : documentOf(c, viewer, page)
-      })
-    })
-  }
-
-  /** A form that changes something. */
-  post(path: string, { role = 'invoke', run, again }: FormRoute): void {
-    this.#app.post(path, async (c) => {
-      const viewer = this.#viewerOf(c, this.caller(c))
-      const values = await this.form(c)
-      checkRole(viewer, role)
-      const idempotencyKey = keyOf(c, viewer.caller, values)
-      const form = { c, viewer, values, text: (name: string) => values.get(name)?.[0] ?? '', idempotencyKey }
-      try {
-        const outcome = await this.#once(idempotencyKey, () => run(form))
-        return typeof outcome === 'string' ? c.redirect(outcome, 303) : documentOf(c, viewer, outcome.page)
-      } catch (error) {
-        if (!again || !(error instanceof FluxError) || !TOLD.has(error.failure.kind)) throw error
-        const { failure } = error
-        const refusal = { values, detail: failure.detail, errors: ('errors' in failure && failure.errors) || [] }
-        return this.#render('large', async () =>
-          documentOf(c, viewer, await again(form, refusal), this.host.statusOf(failure)),
-        )
-      }
-    })
-  }
-
-  /** The fields of a form of this browser's. @throws FluxError when it is another's, or can't be read */
-  async form(c: Context): Promise<FormValues> {
-    this.host.checkCall(c)
-    const form = await this.host.readForm(c)
-    checkFormToken(c, form.get('$form')?.[0])
-    return form
-  }
-
-  /**
-   * Makes a page, unless so many are being made. Each begins in a turn of the event loop of its own, so that others are
-   * served in between: data that is at hand makes a page without a pause.
-   * @throws FluxError `overloaded`; what `make` throws
-   */
-  async #render(kind: PageKind, make: () => Promise<Response>): Promise<Response> {
-    const bound = this.#bounds[kind]
+/**
+ * Makes a page, unless so many are being made. Each begins in a turn of the event loop of its own, so that others are
+ * served in between: data that is at hand makes a page without a pause.
+ * @throws FluxError `overloaded`; what `make` throws
+ */
+function renderer() {
+  const bound = new CountBound({ limit: MAX_PAGES, what: 'pages to make' })
+  return async (make: () => Promise<Response>) => {
     bound.take()
     try {
       await breathe(Infinity)
@@ -163,17 +149,18 @@ export class PageRoutes {
       bound.release()
     }
   }
+}
 
-  /** Joins the form of that key that was sent before. `key` undefined: it stands alone. */
-  async #once(key: string | undefined, run: () => Promise<Outcome>): Promise<Outcome> {
+/** Joins the form of that key that was sent before. `key` undefined: it stands alone. */
+function joining() {
+  const outcomes = new Map<string, Promise<Outcome>>()
+  return (key: string | undefined, run: () => Promise<Outcome>) => {
     if (key === undefined) return run()
-    const known = this.#outcomes.get(key)
-    if (known) return known
-    const outcome = run()
-    this.#outcomes.set(key, outcome)
-    outcome.catch(() => this.#outcomes.delete(key))
-    const [oldest] = this.#outcomes.keys()
-    if (this.#outcomes.size > MAX_OUTCOMES && oldest !== undefined) this.#outcomes.delete(oldest)
+    const outcome = outcomes.get(key) ?? run()
+    outcomes.set(key, outcome)
+    outcome.catch(() => outcomes.delete(key))
+    const [oldest] = outcomes.keys()
+    if (outcomes.size > MAX_OUTCOMES && oldest !== undefined) outcomes.delete(oldest)
     return outcome
   }
 }
@@ -185,12 +172,12 @@ export function checkRole({ may, caller }: Viewer, role: Role): void {
 }
 
 /** As the browser was told it. A host that would mean something to a shell has no place in a command. */
-function originOf(c: Context): string {
+function originOf(c: Context) {
   const { origin, protocol, host } = new URL(c.req.url)
   return /^[\w.:[\]-]+$/.test(host) ? origin : `${protocol}//localhost`
 }
 
-function keyOf(c: Context, { name }: Caller, form: FormValues): string | undefined {
+function keyOf(c: Context, { name }: Caller, form: FormValues) {
   if (!form.has('$once')) return undefined
   const values = [...form].filter(([field]) => field !== '$form')
   return hash('sha256', JSON.stringify([name ?? null, c.req.path, values]), 'base64url')

@@ -8,16 +8,16 @@ import type { ContextEventsView, ContextView } from '../api/contexts.ts'
 import type { JsonObject } from '../model/json/value.ts'
 import { graphOf } from './diagram/graph.ts'
 import { contextHref } from './parts/links.tsx'
-import { ClockTime, durationText, relativeText, When } from './parts/time.tsx'
+import { cutText } from './parts/texts.ts'
+import { clockTime, durationText, relativeText, When } from './parts/time.tsx'
 
 export interface Situation {
   readonly context: ContextView
-  /** Events that it waits for; null: not known. */
-  readonly awaited: readonly string[] | null
-  /** The state that it goes to by itself at its next run, and whether it ends there; null: not known, or none. */
-  readonly next: { readonly state: string; readonly isEnd: boolean } | null
-  /** When it came to its state, epoch milliseconds. */
-  readonly since: number
+  /** What it can take. */
+  readonly events: ContextEventsView
+  /** null: it is lost. */
+  readonly definition: JsonObject | null
+  /** Epoch milliseconds. */
   readonly now: number
 }
 
@@ -40,33 +40,13 @@ const say = (texts: TemplateStringsArray, ...between: readonly (Piece | Pieces)[
 const MAX_NAMED = 4
 const MAX_ERROR_CHARACTERS = 300
 
-/** `events` null: not known. `definition` null: it is lost. */
-export function situationOf(
-  context: ContextView,
-  events: ContextEventsView | null,
-  { definition, now }: { readonly definition: JsonObject | null; readonly now: number },
-): Situation {
-  const to = events?.timed?.to
-  const target = to !== undefined && definition ? graphOf(definition).states.find(({ name }) => name === to) : undefined
-  return {
-    context,
-    awaited: events && [
-      ...events.events.map(({ event }) => event),
-      ...(events.else === null ? [] : ['any other event']),
-    ],
-    next: to === undefined ? null : { state: to, isEnd: target?.isEnd ?? false },
-    since: context.executionHistory.at(-1)?.enteredAt ?? context.startedAt,
-    now,
-  }
-}
-
 export const Sentence: FC<Situation> = (situation) => (
   <p class="sentence">
     {sentenceOf(situation).map((piece) => {
       if (typeof piece === 'string') return piece
       if ('code' in piece) return <code>{piece.code}</code>
       if ('state' in piece) return <b>{piece.state}</b>
-      if ('clock' in piece) return <ClockTime at={piece.clock} />
+      if ('clock' in piece) return clockTime(piece.clock)
       if ('when' in piece) return <When at={piece.when} now={situation.now} />
       if ('aside' in piece) return <span class="faint">{piece.aside}</span>
       return <a href={contextHref(piece.contextId)}>{`${piece.name} ${piece.contextId}`}</a>
@@ -97,10 +77,10 @@ function pausedText({ step, pending }: ContextView): Pieces {
 }
 
 /** What a time would do to one that is paused. */
-const would = ({ paused }: ContextView, does: string, infinitive: string): string => (paused ? infinitive : does)
+const would = ({ paused }: ContextView, does: string, infinitive: string) => (paused ? `would ${infinitive}` : does)
 
 function standing(situation: Situation): Pieces {
-  const { context, awaited } = situation
+  const { context, events } = situation
   const { status, step, child, nextRun, startedAt } = context
   const state = { state: context.currentState }
   const end = context.endedAt ?? context.updatedAt
@@ -114,8 +94,10 @@ function standing(situation: Situation): Pieces {
     return say`Waits in ${state} for its child ${relative}${where}.`
   }
   if (step) return running(context, step)
-  if (status === 'WAITING' || (status === 'WAITING_UNTIL' && awaited?.length !== 0)) return waiting(situation)
-  if (nextRun !== null) return say`Waits in ${state} until a time: ${goesOn(situation, nextRun)}.`
+  const awaited = events.events.map(({ event }) => event)
+  if (events.else !== null) awaited.push('any other event')
+  if (status === 'WAITING' || (status === 'WAITING_UNTIL' && awaited.length > 0)) return waiting(situation, awaited)
+  if (nextRun !== null) return say`Waits in ${state} until a time: ${nextMove(situation, nextRun, 'time')}.`
   return say`Is about to go on in ${state}.`
 }
 
@@ -123,26 +105,23 @@ function failure({ error }: ContextView): Pieces {
   if (!error) return []
   const place = error.stack?.match(/\(([^()\n]{1,200}:\d{1,7}:\d{1,7})\)/)?.[1]
   const aside = place === undefined ? '' : { aside: ` (${place})` }
-  return say`: ${{ code: shortened(error.message || error.type) }}${aside}`
+  return say`: ${{ code: cutText(error.message || error.type, MAX_ERROR_CHARACTERS) }}${aside}`
 }
 
-function waiting(situation: Situation): Pieces {
-  const { context, awaited, next, since } = situation
-  const { nextRun, currentState } = context
-  const events = awaited === null || awaited.length === 0 ? 'an event' : named(awaited)
-  const givesUp = would(context, 'gives up', 'would give up')
-  const then =
-    nextRun === null
-      ? ''
-      : next?.isEnd === true
-        ? say`; ${givesUp} ${{ when: nextRun }}`
-        : say`; ${goesOn(situation, nextRun)}`
-  return say`Waits for ${events} in ${{ state: currentState }}, since ${{ clock: since }}${then}.`
+function waiting(situation: Situation, awaited: readonly string[]) {
+  const { nextRun, currentState, executionHistory, startedAt } = situation.context
+  const events = awaited.length === 0 ? 'an event' : named(awaited)
+  const since = { clock: executionHistory.at(-1)?.enteredAt ?? startedAt }
+  const then = nextRun === null ? '' : say`; ${nextMove(situation, nextRun, 'event')}`
+  return say`Waits for ${events} in ${{ state: currentState }}, since ${since}${then}.`
 }
 
-function goesOn({ context, next }: Situation, at: number): Pieces {
-  const goes = would(context, 'goes', 'would go')
-  return next === null ? say`${goes} on ${{ when: at }}` : say`${goes} to ${{ state: next.state }} ${{ when: at }}`
+/** What comes at that time. One that waits for an event gives up, if the next state is an end. */
+function nextMove({ context, events: { timed }, definition }: Situation, at: number, waitsFor: 'event' | 'time') {
+  const next = graphOf(definition ?? {}).states.find(({ name }) => name === timed?.to)
+  if (waitsFor === 'event' && next?.isEnd) return say`${would(context, 'gives up', 'give up')} ${{ when: at }}`
+  const to = timed === null ? ' on' : say` to ${{ state: timed.to }}`
+  return say`${would(context, 'goes', 'go')}${to} ${{ when: at }}`
 }
 
 function named(events: readonly string[]): Pieces {
@@ -152,7 +131,7 @@ function named(events: readonly string[]): Pieces {
   return [...shown.flatMap((code, index) => [before(index), { code }]), more > 0 ? ` or ${more} more` : '']
 }
 
-function running(context: ContextView, step: NonNullable<ContextView['step']>): Pieces {
+function running(context: ContextView, step: NonNullable<ContextView['step']>) {
   const { kind, className, methodName, attempt, maxAttempts, startedAt, nextAttemptAt, timeoutAt, lastError } = step
   const state = { state: context.currentState }
   const code = { code: `${className ?? ''}.${methodName ?? ''}` }
@@ -160,16 +139,12 @@ function running(context: ContextView, step: NonNullable<ContextView['step']>): 
   const count = maxAttempts > 1 ? `, attempt ${attempt} of ${maxAttempts}` : ''
   const since = startedAt === null ? '' : say`, since ${{ clock: startedAt }}`
   const last = lastError
-    ? say`; the last failed ${{ when: lastError.at }}: ${{ code: shortened(lastError.message) }}`
+    ? say`; the last failed ${{ when: lastError.at }}: ${{ code: cutText(lastError.message, MAX_ERROR_CHARACTERS) }}`
     : ''
-  if (nextAttemptAt !== null) {
-    const tries = would(context, 'tries', 'would try')
-    return say`Will try ${what} again in ${state}${count}${since}${last}; ${tries} again ${{ when: nextAttemptAt }}.`
-  }
+  const where = say` in ${state}${count}${since}${last}`
+  if (nextAttemptAt !== null)
+    return say`Will try ${what} again${where}; ${would(context, 'tries', 'try')} again ${{ when: nextAttemptAt }}.`
   const runs = startedAt === null ? 'Waits for a free slot for' : 'Runs'
   const limit = timeoutAt === null ? '' : say`; times out ${{ when: timeoutAt }}`
-  return say`${runs} ${what} in ${state}${count}${since}${last}${limit}.`
+  return say`${runs} ${what}${where}${limit}.`
 }
-
-const shortened = (text: string): string =>
-  text.length <= MAX_ERROR_CHARACTERS ? text : `${text.slice(0, MAX_ERROR_CHARACTERS)}…`

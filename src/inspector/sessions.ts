@@ -6,7 +6,6 @@ import { deleteCookie, getCookie, setCookie } from 'hono/cookie'
 import { TokenBucket } from '../access/token-bucket.ts'
 import { FluxError } from '../model/failure.ts'
 import type { InspectorOptions } from './host.ts'
-import type { Caller } from '../model/caller.ts'
 
 const SESSION = 'actorflux_session'
 const FORM = 'actorflux_form'
@@ -17,75 +16,57 @@ const MAX_SESSIONS = { all: 1000, token: 50 }
 /** Wrong tokens of all clients in a minute. A right one comes in however many there were. */
 const WRONG_TOKENS = { limit: 60, window: 60 }
 
-interface Session {
-  readonly header: string
-  readonly until: number
-}
+/** The sessions of browsers. */
+export function openSessions({ authenticate, now }: Pick<InspectorOptions, 'authenticate' | 'now'>) {
+  const sessions = new Map<string, { readonly header: string; readonly until: number }>()
+  const wrongTokens = new TokenBucket(WRONG_TOKENS, now, 'there were too many wrong tokens')
 
-export class Sessions {
-  readonly #options: Pick<InspectorOptions, 'authenticate' | 'now'>
-  readonly #sessions = new Map<string, Session>()
-  readonly #wrongTokens: TokenBucket
-
-  constructor(options: Pick<InspectorOptions, 'authenticate' | 'now'>) {
-    this.#options = options
-    this.#wrongTokens = new TokenBucket(WRONG_TOKENS, options.now, 'there were too many wrong tokens')
-  }
-
-  /**
-   * The caller of a request: of its Authorization header, else of its session, else anonymous.
-   * @throws FluxError `unauthorized`
-   */
-  callerOf(c: Context): Caller {
-    const header = c.req.header('authorization')
-    return this.#options.authenticate(header ?? this.#headerOf(c))
-  }
-
-  hasSession(c: Context): boolean {
-    return this.#headerOf(c) !== undefined
-  }
-
-  /** @throws FluxError `unauthorized`; `rateLimited` when wrong tokens came often */
-  logIn(c: Context, token: string): void {
-    const header = `Bearer ${token}`
-    try {
-      this.#options.authenticate(header)
-    } catch (error) {
-      this.#wrongTokens.take(1)
-      throw error
-    }
-    const id = randomBytes(32).toString('base64url')
-    this.#endOldest(header)
-    this.#sessions.set(keyOf(id), { header, until: this.#options.now() + SESSION_MS })
-    setCookie(c, SESSION, id, { ...cookieOf(c), maxAge: SESSION_MS / 1000 })
+  /** The Authorization header that its session stands for. */
+  function headerOf(c: Context) {
+    const session = sessions.get(keyOf(c))
+    return session && session.until > now() ? session.header : undefined
   }
 
   /** Makes room for one more of that token. */
-  #endOldest(header: string): void {
-    const own = [...this.#sessions].filter(([, session]) => session.header === header).map(([key]) => key)
-    const [oldest] =
-      own.length >= MAX_SESSIONS.token ? own : this.#sessions.size >= MAX_SESSIONS.all ? this.#sessions.keys() : []
-    if (oldest !== undefined) this.#sessions.delete(oldest)
+  function endOldest(header: string) {
+    const own = [...sessions].filter(([, session]) => session.header === header).map(([key]) => key)
+    const [oldest] = own.length >= MAX_SESSIONS.token ? own : sessions.size >= MAX_SESSIONS.all ? sessions.keys() : []
+    if (oldest !== undefined) sessions.delete(oldest)
   }
 
-  logOut(c: Context): void {
-    const id = getCookie(c, SESSION)
-    if (id !== undefined) this.#sessions.delete(keyOf(id))
-    deleteCookie(c, SESSION, cookieOf(c))
-  }
-
-  #headerOf(c: Context): string | undefined {
-    const id = getCookie(c, SESSION)
-    if (id === undefined) return undefined
-    const session = this.#sessions.get(keyOf(id))
-    if (session && session.until > this.#options.now()) return session.header
-    this.#sessions.delete(keyOf(id))
-    return undefined
+  return {
+    /**
+     * The caller of a request: of its Authorization header, else of its session, else anonymous.
+     * @throws FluxError `unauthorized`
+     */
+    callerOf: (c: Context) => authenticate(c.req.header('authorization') ?? headerOf(c)),
+    hasSession: (c: Context) => headerOf(c) !== undefined,
+    /** @throws FluxError `unauthorized`; `rateLimited` when wrong tokens came often */
+    logIn(c: Context, token: string) {
+      const header = `Bearer ${token}`
+      try {
+        authenticate(header)
+      } catch (error) {
+        wrongTokens.take(1)
+        throw error
+      }
+      const id = randomBytes(32).toString('base64url')
+      endOldest(header)
+      sessions.set(hashOf(id), { header, until: now() + SESSION_MS })
+      setCookie(c, SESSION, id, { ...cookieOf(c), maxAge: SESSION_MS / 1000 })
+    },
+    logOut(c: Context) {
+      sessions.delete(keyOf(c))
+      deleteCookie(c, SESSION, cookieOf(c))
+    },
   }
 }
 
-/** Looked up by its hash, so that the time it takes says nothing about ids. */
-const keyOf = (id: string): string => hash('sha256', id, 'base64')
+export type Sessions = ReturnType<typeof openSessions>
+
+/** A session is looked up by the hash of its id, so that the time it takes says nothing about ids. */
+const hashOf = (id: string) => hash('sha256', id, 'base64')
+const keyOf = (c: Context) => hashOf(getCookie(c, SESSION) ?? '')
 
 /** What forms must send along. It is bound to a cookie that only pages of this server send. */
 export function formTokenOf(c: Context): string {
@@ -102,7 +83,7 @@ export function checkFormToken(c: Context, given: string | undefined): void {
   throw new FluxError({ kind: 'crossOrigin', detail: 'the form is too old, or of another page: load it again' })
 }
 
-const tokenOf = (secret: string): string => hash('sha256', `form ${secret}`, 'base64url')
+const tokenOf = (secret: string) => hash('sha256', `form ${secret}`, 'base64url')
 
 /** A proxy that adds TLS says so. */
 const cookieOf = (c: Context) =>

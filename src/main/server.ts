@@ -120,7 +120,7 @@ async function start(opened: Opened, paused: boolean | undefined): Promise<Serve
     isPaused: engine.isPaused,
     resumeServer: engine.resume,
     skipped: () => catalog.skipped(),
-    inspector: (host) => createInspector({ ...pages, requireAuth: settings.requireAuth }, host),
+    inspector: (host) => createInspector({ ...pages, ...host, requireAuth: settings.requireAuth }),
   })
   opened.watchdog.start({
     ...settings,
@@ -154,7 +154,7 @@ async function openParts(opened: Opened) {
   const { settings, log, secrets, watchdog, runner } = opened
   const given = { log, secrets, runner }
   const services = await loadServices(settings, given)
-  const { name, version }: About = JSON.parse(await readFile(new URL('../../package.json', import.meta.url), 'utf8'))
+  const about: About = JSON.parse(await readFile(new URL('../../package.json', import.meta.url), 'utf8'))
   opened.tokens = await openTokens({
     file: settings.tokens,
     now: systemClock.now,
@@ -163,7 +163,7 @@ async function openParts(opened: Opened) {
   })
   const metrics = new ServerMetrics({
     store: settings.redisUrl === null ? 'embedded' : 'redis',
-    version,
+    version: about.version,
     countContexts: async () => (await opened.engine?.countContexts()) ?? [],
   })
   // Until all is open, that is the answer to requests.
@@ -184,7 +184,7 @@ async function openParts(opened: Opened) {
   })
   opened.engine = own.engine
   const { authenticate } = opened.tokens
-  return { ...services, ...own, about: { name, version }, authenticate, metrics, front, http, memory }
+  return { ...services, ...own, about, authenticate, metrics, front, http, memory }
 }
 
 /** Ends all that has been opened. Requests, and then steps, have at most `grace` milliseconds. */

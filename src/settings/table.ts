@@ -14,7 +14,7 @@ export interface SettingRow {
 /** The row of each setting. */
 const rows = z.registry<SettingRow>()
 
-/** A setting with a default. The default is checked like a given value. */
+/** A setting with a default, which is checked like a given value; help shows an empty one as none. */
 function setting<T>(
   variable: string,
   standard: string,
@@ -22,7 +22,7 @@ function setting<T>(
   type: z.ZodType<T, string>,
 ): z.ZodType<T, string | undefined> {
   const withDefault = z.string().default(standard).pipe(type)
-  rows.add(withDefault, { variable, default: standard, meaning })
+  rows.add(withDefault, { variable, default: standard || null, meaning })
   return withDefault
 }
 
@@ -47,29 +47,33 @@ const integer = (from: number, to: number) =>
     return value >= from && value <= to ? value : null
   })
 
-/** A number with one of the units, converted to the smallest unit. */
-const quantity = (units: { readonly [unit: string]: number }, error: string, least = 1) =>
+const TIMES = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
+const SIZES = { '': 1, b: 1, kb: 1024, mb: 1024 ** 2, gb: 1024 ** 3 }
+
+/** A number with one of the units, in the smallest unit, within bounds. */
+const quantity = (
+  units: { readonly [unit: string]: number },
+  error: string,
+  { from = 1, to = Number.MAX_SAFE_INTEGER } = {},
+) =>
   parsed(error, (text) => {
     const value = quantityOf(text, units)
-    return Number.isSafeInteger(value) && value >= least ? value : null
+    return value >= from && value <= to ? value : null
   })
 
-const TIMES = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 /** Milliseconds. */
 const duration = quantity(TIMES, 'must be a duration such as 1500ms, 30s, 5m, 12h or 7d')
 /** Milliseconds; 0 means never, or none. */
-const durationOrNever = quantity(
-  { ...TIMES, '': 0 },
-  'must be a duration such as 1500ms, 30s, 5m or 12h, or 0',
-  0,
-).refine((time) => time === 0 || time >= 100, { error: 'must be at least 100ms, or 0' })
+const durationOrNever = parsed('must be a duration of at least 100ms, such as 30s, 5m or 12h, or 0', (text) => {
+  const time = text === '0' ? 0 : quantityOf(text, TIMES)
+  return time === 0 || time >= 100 ? time : null
+})
 /** Bytes. */
-const byteCount = quantity(
-  { '': 1, b: 1, kb: 1024, mb: 1024 ** 2, gb: 1024 ** 3 },
-  'must be a size such as 65536, 512kb or 1mb',
-)
+const byteCount = quantity(SIZES, 'must be a size such as 65536, 512kb or 1mb')
 /** Bytes of something that is held in memory as a whole. */
-const memorySize = byteCount.refine((bytes) => bytes <= 1024 ** 3 / 2, { error: 'must not be more than 512mb' })
+const memorySize = quantity(SIZES, 'must be a size of at most 512mb, such as 65536, 512kb or 1mb', {
+  to: 1024 ** 3 / 2,
+})
 const trueOrFalse = z.enum(['true', 'false'], { error: 'must be true or false' }).transform((value) => value === 'true')
 /** The name of a namespace: part of a file name and of keys in Redis. */
 const namespaceName = z
@@ -81,9 +85,9 @@ const folders = parsed('must name a folder', (list): readonly string[] | null =>
   return some.length > 0 ? some : null
 })
 
-/** The parts of a list, separated by commas, as `read` gives each; null: one of them is not valid. */
+/** The parts of a list, separated by commas, as `read` gives each; null: one of them is not valid. Empty: none. */
 function partsOf(list: string, read: (part: string) => string | null) {
-  const parts = list.split(',').map((part) => read(part.trim()))
+  const parts = list === '' ? [] : list.split(',').map((part) => read(part.trim()))
   return parts.every((part) => part !== null) ? parts : null
 }
 
@@ -161,7 +165,7 @@ export const schema = z.object({
     'ACTORFLUX_RECOVERY',
     '20s',
     'time within which other servers take over the steps of one that died; the same on all servers',
-    duration.refine((time) => time >= 1000, { error: 'must be at least 1s' }),
+    quantity(TIMES, 'must be a duration of at least 1s, such as 20s or 5m', { from: 1000 }),
   ),
   tokens: setting('ACTORFLUX_TOKENS', 'tokens.json', 'file of the tokens', z.string()),
   requireAuth: setting(
@@ -284,17 +288,18 @@ export const schema = z.object({
   ),
   maxTags: setting('ACTORFLUX_MAX_TAGS', '64', 'tags of one context', integer(1, 10_000)),
   maxTagBytes: setting('ACTORFLUX_MAX_TAG_BYTES', '256', 'bytes of one tag', integer(1, 10_000)),
-  origins: origins.default([]).register(rows, {
-    variable: 'ACTORFLUX_CORS',
-    default: null,
-    meaning: 'origins whose pages may call the server, separated by commas, or *; not set: none',
-  }),
-  allowedHosts: hosts.default([]).register(rows, {
-    variable: 'ACTORFLUX_ALLOWED_HOSTS',
-    default: null,
-    meaning:
-      'names by which the server may be called besides loopback names, separated by commas, or *; not set: on a loopback address none, else any',
-  }),
+  origins: setting(
+    'ACTORFLUX_CORS',
+    '',
+    'origins whose pages may call the server, separated by commas, or *; not set: none',
+    origins,
+  ),
+  allowedHosts: setting(
+    'ACTORFLUX_ALLOWED_HOSTS',
+    '',
+    'names by which the server may be called besides loopback names, separated by commas, or *; not set: on a loopback address none, else any',
+    hosts,
+  ),
   stepConcurrency: setting(
     'ACTORFLUX_STEP_CONCURRENCY',
     '256',

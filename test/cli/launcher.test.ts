@@ -11,7 +11,7 @@ afterEach(() => {
 test('the end of the shell by which npm started the server is told once', () => {
   let parent = 7
   const ended = vi.fn()
-  whenLauncherEnds(ended, { lifecycleEvent: 'start', parent: () => parent })
+  whenLauncherEnds(ended, true, () => parent)
   vi.advanceTimersByTime(10_000)
   expect(ended).not.toHaveBeenCalled()
   parent = 1
@@ -22,7 +22,7 @@ test('the end of the shell by which npm started the server is told once', () => 
 test('a server that npm did not start may outlive whoever did', () => {
   let parent = 7
   const ended = vi.fn()
-  whenLauncherEnds(ended, { lifecycleEvent: undefined, parent: () => parent })
+  whenLauncherEnds(ended, false, () => parent)
   parent = 1
   vi.advanceTimersByTime(10_000)
   expect(ended).not.toHaveBeenCalled()

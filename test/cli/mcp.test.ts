@@ -171,7 +171,7 @@ describe('actorflux mcp', () => {
     const ended = agent.ended()
     agent.write('x'.repeat(11_000_000))
     expect(await ended).toBe(1)
-    expect(agent.errors).toMatch(/^actorflux: the agent can not be spoken to any more: [^\n]+\n$/)
+    expect(agent.errors).toMatch(/^actorflux: the connection to the agent broke, [^\n]+\n$/)
   })
 
   test('as many contexts as may have tools of their own; a long answer is cut', async () => {

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, inject, test, vi } from 'vitest'
-import type { World } from '../../src/cli/command.ts'
+import type { CliIo } from '../../src/cli/cli-io.ts'
 import { cleanUp, placeFor, startServer, type Server } from '../support/server.ts'
 import { commandLines } from './world.ts'
 import { freePort } from '../support/listening.ts'
@@ -73,7 +73,7 @@ afterAll(async () => {
   await cleanUp()
 })
 
-async function call(args: string[], more: Partial<World> = {}) {
+async function call(args: string[], more: Partial<CliIo> = {}) {
   const { code, out: lines, err } = await commandLines(args, { ACTORFLUX_URL: server.url }, more)
   return { code, out: lines.join('\n'), lines, err: err.join('\n') }
 }
@@ -368,7 +368,7 @@ describe('exit codes', () => {
 
   test.each([
     [['context', 'show', 'abc'], '"abc" is no id of a context'],
-    [['event', 'send', 'go', '--flux-name', 'shop/Order'], '--flux-name goes with --key'],
+    [['event', 'send', 'go', '--flux-name', 'shop/Order'], '--key must be given with fluxName and package'],
     [['context', 'show'], '<id> is missing'],
     [['context', 'none'], 'there is no command context none'],
     [['contexts', '--status', 'NONE'], '--status must be one of'],
@@ -387,7 +387,6 @@ describe('exit codes', () => {
     [['context', 'tag', 'a', '--all', '--yes', '--with', '{"tags":["b"]}'], '--with has tags, which is given besides'],
     [['context', 'retry', '1', '--definition', 'old'], '--definition must be pinned or current'],
     [['context', 'retry', '1', '--input', '{'], '--input is no JSON'],
-    [['contexts', '--view', 'full'], '--view goes with --json'],
     [['service', 'diagram', 'shop/Order', '--json'], 'there is no option --json'],
     [['mcp', '--json'], 'there is no option --json'],
     [['validate', '--port', '1'], 'there is no option --port'],
@@ -396,8 +395,11 @@ describe('exit codes', () => {
     [['execute', 'shop/Order', '--input', '{'], '--input is no JSON'],
     [['execute', 'shop/Order', '--input', '[]'], '--input must be a JSON object'],
     [['execute', 'shop/Order', '--input', '@/none'], '--input: ENOENT'],
-    [['event', 'send', 'a', '--key', 'k'], '--key needs --flux-name'],
-    [['event', 'send', 'a', '--key', 'k', '--flux-name', 'a/b', '--context-id', '1'], '--context-id stands alone'],
+    [['event', 'send', 'a', '--key', 'k'], '--flux-name must be given with key'],
+    [
+      ['event', 'send', 'a', '--key', 'k', '--flux-name', 'a/b', '--context-id', '1'],
+      '--context-id must not be given beside key',
+    ],
     [['service', 'diagram', 'shop/Order', '--format', 'png'], '--format must be svg or mermaid'],
     [['context', 'terminate', '--status', 'WAITING'], 'terminate of all that match needs --yes'],
     [['context', 'terminate', '1', '--status', 'WAITING', '--yes'], 'give ids or filters, not both'],

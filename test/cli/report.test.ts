@@ -21,9 +21,9 @@ describe('the report', () => {
 
   test('is a line each, sorted, faults before warnings', () => {
     expect(reportLines(report)).toEqual([
+      'a.flux#/states/2: y',
       'a.flux#/states/10: w',
       'a.flux#/states/10: x',
-      'a.flux#/states/2: y',
       'b.flux#: not JSON: line 2',
       'a.flux#/states/1: warning: never reached',
     ])

@@ -1,30 +1,24 @@
 import { EventEmitter } from 'node:events'
-import { describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { untilStopped } from '../../src/cli/stop.ts'
 import { memoryLog } from '../http/support.ts'
 
-function run(close: () => Promise<void>, now: () => number = () => 0) {
-  const emitter = new EventEmitter()
+function run(close: () => Promise<void>) {
   const exits: number[] = []
   const { log, lines } = memoryLog()
-  const signals = {
-    on: (event: string, listener: (cause: unknown) => void) => emitter.on(event, listener),
-    prependListener: (event: string, listener: (cause: unknown) => void) => emitter.prependListener(event, listener),
-    exit: (code: number) => {
-      exits.push(code)
-    },
-  }
-  const stopped = untilStopped({
-    close,
-    log,
-    signals,
-    now,
-    launcher: (ended) => {
-      emitter.on('launcher ended', ended)
-    },
+  const emitter = Object.assign(new EventEmitter(), { exit: (code: number) => void exits.push(code) })
+  const stopped = untilStopped(close, log, emitter, (ended) => {
+    emitter.on('launcher ended', ended)
   })
   return { emitter, exits, lines, stopped }
 }
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['performance'] })
+})
+afterEach(() => {
+  vi.useRealTimers()
+})
 
 describe('a server', () => {
   test.each(['SIGTERM', 'SIGINT'])('closes once on %s and ends well', async (signal) => {
@@ -40,32 +34,24 @@ describe('a server', () => {
   })
 
   test('takes what comes within 2 s of the first signal for the same one, and exits at once on a later one', () => {
-    let time = 5000
-    const { emitter, exits } = run(
-      () => new Promise(() => {}),
-      () => time,
-    )
+    const { emitter, exits } = run(() => new Promise(() => {}))
     emitter.emit('SIGTERM', 'SIGTERM')
     emitter.emit('SIGTERM', 'SIGTERM')
-    time += 1999
+    vi.advanceTimersByTime(1999)
     emitter.emit('SIGINT', 'SIGINT')
     expect(exits).toEqual([])
-    time += 1
+    vi.advanceTimersByTime(1)
     emitter.emit('SIGINT', 'SIGINT')
     expect(exits).toEqual([1])
   })
 
   test('closes when the shell has gone by which npm started it, and takes that for no second signal', async () => {
-    let time = 5000
     const first = run(() => Promise.resolve())
     first.emitter.emit('launcher ended')
     expect(await first.stopped).toBe(0)
-    const second = run(
-      () => new Promise(() => {}),
-      () => time,
-    )
+    const second = run(() => new Promise(() => {}))
     second.emitter.emit('SIGTERM', 'SIGTERM')
-    time += 9000
+    vi.advanceTimersByTime(9000)
     second.emitter.emit('launcher ended')
     expect(second.exits).toEqual([])
   })

@@ -132,7 +132,7 @@ describe('token list', () => {
       code: 0,
       err: '',
       out: [
-        'NAME     ROLES       CREATED               EXPIRES',
+        'NAME     ROLES       CREATED               EXPIRES                         RATE',
         'old-one  read,admin  1970-01-01T00:00:00Z  1970-01-02T00:00:00Z (expired)',
         'new      invoke      1970-01-02T00:00:00Z  never',
         'far      invoke      1970-01-01T00:00:00Z  +275760-09-13T00:00:00Z',
@@ -141,7 +141,7 @@ describe('token list', () => {
   })
 
   test('of no tokens is a head alone', async () => {
-    expect((await token('list')).out).toEqual(['NAME  ROLES  CREATED  EXPIRES'])
+    expect((await token('list')).out).toEqual(['NAME  ROLES  CREATED  EXPIRES  RATE'])
   })
 
   test('of a malformed file fails in one line', async () => {
@@ -153,7 +153,7 @@ describe('token list', () => {
 describe('the file of tokens', () => {
   test('is all that matters of the settings', async () => {
     const env = { ACTORFLUX_TOKENS: file, ACTORFLUX_PORT: 'abc', ACTORFLUX_REDIS_URL: 'none' }
-    const told = { code: 0, out: ['NAME  ROLES  CREATED  EXPIRES'], err: [] }
+    const told = { code: 0, out: ['NAME  ROLES  CREATED  EXPIRES  RATE'], err: [] }
     expect(await commandLines(['token', 'list'], env)).toEqual(told)
   })
 
@@ -200,10 +200,10 @@ describe('the command line', () => {
     [['create', '--name', 'é'], '--name must be'],
     [['create', 'a'], 'no further words'],
     [['create', '--name', 'a', '--fast'], '--fast'],
-    [['create', '--name', 'a', '--roles', ''], '--roles must be of read, invoke, admin'],
-    [['create', '--name', 'a', '--roles', 'read,'], '--roles must be of'],
-    [['create', '--name', 'a', '--roles', 'root'], '--roles must be of'],
-    [['create', '--name', 'a', '--roles', 'constructor'], '--roles must be of'],
+    [['create', '--name', 'a', '--roles', ''], '--roles must be one of read, invoke, admin'],
+    [['create', '--name', 'a', '--roles', 'read,'], '--roles must be one of'],
+    [['create', '--name', 'a', '--roles', 'root'], '--roles must be one of'],
+    [['create', '--name', 'a', '--roles', 'constructor'], '--roles must be one of'],
     ...['', '0d', '90', 'd', '-1d', '1y', '90dd', '9999999999d', '0.0001s', '500ms', 'never'].map(
       (text) =>
         [

@@ -38,21 +38,6 @@ describe('validate', () => {
     expect(out.join()).toContain('A\\u001b]0;x\\u0007.flux')
   })
 
-  test('sums up what it leaves alone', async () => {
-    const states = [{ name: 'a', icon: 1, color: 2, 'x/y': 3 }]
-    const folder = await folderOf({
-      'p/A.flux': { states, color: 4 },
-      'p/Old.gloop': '',
-      'p/Flow.workflow': '',
-    })
-    const { code, out } = await validate([folder])
-    expect([code, ...out.slice(-2)]).toEqual([
-      0,
-      'left alone: 4 unknown keys, kept (color, icon, x/y); 2 files, skipped (Flow.workflow, Old.gloop)',
-      '1 service: 0 faults, 6 warnings',
-    ])
-  })
-
   test('fails where there is no service at all', async () => {
     const folder = await folderOf({ 'p/A.flux': END, 'q/readme.txt': '' })
     for (const [path, warnings] of [

@@ -1,6 +1,6 @@
 import { beforeEach, expect, onTestFinished, test } from 'vitest'
 import { createToken, revokeToken } from '../../src/access/tokens.ts'
-import { warnOfNobody } from '../../src/cli/serve.ts'
+import { warnOfMissingToken } from '../../src/cli/serve.ts'
 import { readSettings } from '../../src/settings.ts'
 import { tokenFile } from '../access/folder.ts'
 import { NO_TERMINAL } from './world.ts'
@@ -10,20 +10,12 @@ beforeEach(async () => {
   file = await tokenFile(onTestFinished)
 })
 
-const service = (fluxName: string, secured: boolean) => ({
-  package: 'p',
-  fluxName,
-  triggers: [],
-  webhooks: [],
-  source: { secured },
-})
-
 async function warnings(requireAuth: boolean, ...secured: boolean[]): Promise<string[]> {
   const lines: string[] = []
   const settings = readSettings({ ACTORFLUX_TOKENS: file, ACTORFLUX_REQUIRE_AUTH: String(requireAuth) })
-  await warnOfNobody(
+  await warnOfMissingToken(
     settings,
-    secured.map((each, index) => service(`S${index}`, each)),
+    secured.map((each) => ({ package: 'p', fluxName: 'S', triggers: [], webhooks: [], source: { secured: each } })),
     {
       env: {},
       out: () => {},
@@ -49,7 +41,7 @@ test('warns that calls need a token while the file has no valid one', async () =
   ]
   expect(await warnings(true)).toEqual(all)
   expect(await warnings(false, false, true, true)).toEqual([
-    expect.stringContaining('each call of 2 secured services such as p/S1 needs a token'),
+    expect.stringContaining('each call of 2 secured services needs a token'),
   ])
   await createToken(file, { name: 'old', roles: ['invoke'], created: 0, expires: 1 })
   expect(await warnings(true, true)).toEqual(all)

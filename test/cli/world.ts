@@ -1,8 +1,8 @@
 // Commands in tests: without a terminal, and with nothing on standard input.
-import type { World } from '../../src/cli/command.ts'
+import type { CliIo } from '../../src/cli/cli-io.ts'
 import { run } from '../../src/cli/run.ts'
 
-export const NO_TERMINAL: Pick<World, 'input' | 'flushed' | 'ask' | 'screen' | 'progress' | 'interrupted'> = {
+export const NO_TERMINAL: Pick<CliIo, 'input' | 'flushed' | 'ask' | 'screen' | 'progress' | 'interrupted'> = {
   input: () => Promise.resolve(''),
   flushed: () => Promise.resolve(null),
   ask: null,
@@ -12,7 +12,7 @@ export const NO_TERMINAL: Pick<World, 'input' | 'flushed' | 'ask' | 'screen' | '
 }
 
 /** Runs a command. Gives its exit code, and the lines that it wrote. */
-export async function commandLines(args: readonly string[], env: World['env'] = {}, more: Partial<World> = {}) {
+export async function commandLines(args: readonly string[], env: CliIo['env'] = {}, more: Partial<CliIo> = {}) {
   const [out, err]: [string[], string[]] = [[], []]
   const write = { out: (line: string) => void out.push(line), err: (line: string) => void err.push(line) }
   const code = await run([...args], { ...NO_TERMINAL, env, ...write, ...more })

@@ -229,13 +229,13 @@ describe('the command', () => {
     expect(await typesOf(folder)).toMatchObject({ code: 1, out: [], err: [expect.stringContaining('p/Bad.flux')] })
   })
 
-  test.each([[], ['a', 'b'], ['a', '--out', ''], ['a', '--to', 'b']])('refuses %j %j %j', async (...args) => {
+  test.each([[], ['a', 'b'], ['a', '--to', 'b']])('refuses %j %j %j', async (...args) => {
     expect(await typesOf(...args)).toMatchObject({ code: 2, out: [] })
   })
 
   test('tells where it can not write', async () => {
     const given = await typesOf(join(built.folder, 'actors'), '--out', join(built.folder, 'no/such/folder.ts'))
-    expect(given).toMatchObject({ code: 1, out: [], err: [expect.stringContaining('can not be written')] })
+    expect(given).toMatchObject({ code: 1, out: [], err: [expect.stringContaining('ENOENT')] })
   })
 })
 

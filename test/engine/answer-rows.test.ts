@@ -25,12 +25,10 @@ function started({ rows = answerRows }: { rows?: typeof answerRows | null } = {}
     unknown: 'refuse',
     tags: [],
     trigger: null,
-    parent: null,
-    partition: 0,
     request: { shown: {}, raw: new Uint8Array() },
     answerRows: rows ?? undefined,
   } as const
-  const result = runStart(request, hand, env())
+  const result = runStart(request, 0, hand, env())
   if (result.kind !== 'decided') throw new Error('it starts')
   const [write] = result.writes
   if (!write) throw new Error('it is written')

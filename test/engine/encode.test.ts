@@ -71,7 +71,7 @@ test.each([
     answersNotification,
     context: { version: 2, due: 9, parts: { base: parts['base'], tail: parts['tail'] } },
   })
-  expect(JSON.parse(write.context.parts['head'] ?? '')).toMatchObject({ child, due: 9 })
+  expect(JSON.parse(write.context.parts['head'] ?? '')).toMatchObject({ ...(child && { child }), due: 9 })
 })
 
 test('a context that ends by its head alone names the part with its early events as removed', () => {

@@ -158,11 +158,7 @@ test('of what holds itself many times over, nobody makes a text to know that', (
     tagLimits: { count: 1, bytes: 1 },
   }
   const born =
-    flux &&
-    initialRecordOf(
-      { flux, input: {}, untyped: false, unknown: 'refuse', tags: [], trigger: null, parent: null },
-      given,
-    )
+    flux && initialRecordOf({ flux, input: {}, untyped: false, unknown: 'refuse', tags: [], trigger: null }, given)
   if (!flux || !born) throw new Error(JSON.stringify(report.faults))
   let list: Json = 'x'
   for (let times = 0; times < 60; times += 1) list = [list, list]

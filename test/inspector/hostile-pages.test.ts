@@ -23,26 +23,22 @@ const HEALTH = {
 
 function pagesOf(overrides: Partial<FluxApi>) {
   const { api } = fakeApi(overrides)
-  const app = createInspector(
-    {
-      api: () => api,
-      authenticate: () => ANONYMOUS,
-      requireAuth: false,
-      now: () => 1_000_000,
-      log: memoryLog().log,
-      version: '1',
-      health: () => Promise.resolve(HEALTH),
-    },
-    {
-      checkHost() {},
-      checkCall() {},
-      statusOf,
-      takeQuota: () => {},
-      xmlOf: encodeXml,
-      readForm: () => Promise.resolve(new Map()),
-      stream: () => Promise.reject(new Error('not here')),
-    },
-  )
+  const app = createInspector({
+    api: () => api,
+    authenticate: () => ANONYMOUS,
+    requireAuth: false,
+    now: () => 1_000_000,
+    log: memoryLog().log,
+    version: '1',
+    health: () => Promise.resolve(HEALTH),
+    checkHost() {},
+    checkCall() {},
+    statusOf,
+    takeQuota: () => {},
+    xmlOf: encodeXml,
+    readForm: () => Promise.resolve(new Map()),
+    stream: () => Promise.reject(new Error('not here')),
+  })
   return async (path: string) => {
     const response = await app.request(path)
     return { status: response.status, headers: response.headers, text: await response.text() }

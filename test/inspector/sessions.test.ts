@@ -3,7 +3,7 @@ import { Hono } from 'hono'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { FluxError } from '../../src/model/failure.ts'
 import { ANONYMOUS, type Caller } from '../../src/model/caller.ts'
-import { checkFormToken, formTokenOf, Sessions } from '../../src/inspector/sessions.ts'
+import { checkFormToken, formTokenOf, openSessions } from '../../src/inspector/sessions.ts'
 
 const CALLER: Caller = { name: 'boss', roles: ['invoke'] }
 const unauthorized = () => new FluxError({ kind: 'unauthorized', detail: 'it is not known', token: 'invalid' })
@@ -15,7 +15,7 @@ let app: Hono
 beforeEach(() => {
   now = 1_000_000
   valid = new Set(['Bearer good'])
-  const sessions = new Sessions({
+  const sessions = openSessions({
     now: () => now,
     authenticate(header) {
       if (header === undefined) return ANONYMOUS

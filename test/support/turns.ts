@@ -86,11 +86,7 @@ export class Hand implements KnownContexts {
 
   start(flux: CompiledFlux, more: Partial<TurnEnv> = {}): Decided {
     return this.#take(
-      runStart(
-        { flux, input: {}, untyped: false, unknown: 'refuse', tags: [], trigger: null, parent: null, partition: 0 },
-        this,
-        env(more),
-      ),
+      runStart({ flux, input: {}, untyped: false, unknown: 'refuse', tags: [], trigger: null }, 0, this, env(more)),
     )
   }
 

@@ -5,16 +5,18 @@ import { check, fieldSchema, fieldText, type Call, type FieldShape } from '../..
 import { NOT_SEPARATED } from '../../api/fields.ts'
 import { FluxError } from '../../model/failure.ts'
 import { isObject, type Json, type JsonObject } from '../../model/json/value.ts'
-import { listOption, orUsage, textOption, UsageError, type Given, type OptionSpecs, type World } from '../command.ts'
+import type { CliIo } from '../cli-io.ts'
+import { listOption, orUsage, textOption, UsageError, type Given, type OptionSpecs } from '../command.ts'
 
 type Values = Given['values']
 
 /** `currentState`, as options are written: `current-state`. */
 const optionNameOf = (field: string) => field.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
 
-/** An option for each field of a call, with the beginning of its description. */
-export function optionsFor(shape: FieldShape): OptionSpecs {
-  const options = Object.entries(shape).map(([field, type]) => {
+/** An option for each field of a call but these, with the beginning of its description. */
+export function optionsFor(shape: FieldShape, ...leftOut: readonly string[]): OptionSpecs {
+  const fields = Object.entries(shape).filter(([field]) => !leftOut.includes(field))
+  const options = fields.map(([field, type]) => {
     const { description, type: kind, enum: values, items } = fieldSchema(type)
     const [help = ''] = String(description ?? '').split(/[.;:] /)
     const listed = values ?? (isObject(items) ? items['enum'] : undefined)
@@ -24,10 +26,6 @@ export function optionsFor(shape: FieldShape): OptionSpecs {
   })
   return Object.fromEntries(options)
 }
-
-/** The shape without these fields. */
-export const withoutFields = (shape: FieldShape, ...names: readonly string[]): FieldShape =>
-  Object.fromEntries(Object.entries(shape).filter(([name]) => !names.includes(name)))
 
 /** The fields of a shape that options have, as the call takes them. */
 export function fieldsIn(shape: FieldShape, values: Values): JsonObject {
@@ -45,15 +43,17 @@ export function fieldsIn(shape: FieldShape, values: Values): JsonObject {
 export const separated = (texts: readonly string[]): string[] => texts.flatMap((text) => text.split(','))
 
 /**
- * The request, as the server would check it, so that a mistake is told before anything is sent.
+ * The request of these fields, and of the options that stand for others of its query, as the server would check it, so that
+ * a mistake is told before anything is sent.
  * @throws UsageError that names the option
  */
 export function checked<R extends z.ZodType>(
   call: Call<R>,
   fields: { readonly [field: string]: unknown },
+  values: Values = {},
 ): z.output<R> {
   try {
-    return check(call, fields)
+    return check(call, { ...fieldsIn(call.query, values), ...fields })
   } catch (error) {
     if (!(error instanceof FluxError)) throw error
     const { failure, message } = error
@@ -80,10 +80,10 @@ export function serviceFields(word: string): { readonly fluxName: string; readon
  * A JSON object that is given as it is, in a file (`@file`), or on standard input (`-`).
  * @throws UsageError when it is no JSON object, or the file can't be read
  */
-export async function jsonIn(text: string | undefined, option: string, world: World): Promise<JsonObject | undefined> {
+export async function jsonIn(text: string | undefined, option: string, io: CliIo): Promise<JsonObject | undefined> {
   if (text === undefined) return undefined
   const content = await orUsage(`--${option}`, () =>
-    text === '-' ? world.input() : text.startsWith('@') ? readFile(text.slice(1), 'utf8') : text,
+    text === '-' ? io.input() : text.startsWith('@') ? readFile(text.slice(1), 'utf8') : text,
   )
   const value = await orUsage(`--${option} is no JSON`, (): unknown => JSON.parse(content))
   if (isObject(value)) return value

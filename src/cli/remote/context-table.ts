@@ -4,7 +4,7 @@ import type { ContextEventsView, ContextView } from '../../api/contexts.ts'
 import { controlsOf } from '../../inspector/forms/controls.ts'
 import { eventInputsOf } from '../../inspector/forms/event-inputs.ts'
 import { staysOf } from '../../inspector/pages/context/moves.ts'
-import { sentenceText, situationOf } from '../../inspector/sentence.tsx'
+import { sentenceText } from '../../inspector/sentence.tsx'
 import type { Status } from '../../model/context.ts'
 import type { JsonObject } from '../../model/json/value.ts'
 import type { Remote } from './remote.ts'
@@ -39,18 +39,19 @@ export const contextRow = (context: ListedContext): Cell[] => [
 /** Why a context is where it is, and what it can take. */
 export function standingLines(
   context: ContextView,
-  { events, definition }: { readonly events: ContextEventsView; readonly definition: JsonObject | null },
+  events: ContextEventsView,
+  definition: JsonObject | null,
   { table, style }: Remote,
 ): string[] {
-  const sentence = sentenceText(situationOf(context, events, { definition, now: Date.now() }), timeText)
+  const sentence = sentenceText({ context, events, definition, now: Date.now() }, timeText)
   const inputs = eventInputsOf(definition, context.currentState)
   const taken = events.events.map(({ event, to, input }) => {
     const fields = inputs.of(event, controlsOf(input))
     const names = fields.map(({ name, isRequired }) => `${name}${isRequired ? ' (required)' : ''}`)
-    return [event, to ?? '', names.join(', ')]
+    return [event, to, names.join(', ')]
   })
   return [
-    style('bold', plain(sentence)),
+    style('bold', sentence),
     '',
     ...(taken.length === 0 ? [] : [...table(['CAN TAKE', 'GOES TO', 'INPUTS'], taken), '']),
   ]
@@ -62,54 +63,48 @@ export function standingLines(
  */
 export function contextLines(
   context: ContextView,
-  { table, world }: Remote,
+  { table, io }: Remote,
   definition: JsonObject | null = null,
 ): string[] {
   const { error, step, lastEvent, parent, child, pending } = context
-  const facts: (readonly [string, Cell | null])[] = [
-    ['context', `${context.id}  ${context.package}/${context.fluxName}`],
-    ['status', statusCell(context)],
-    ['state', context.currentState],
-    ['next run', context.nextRun === null ? null : timeText(context.nextRun)],
-    ['started', timeText(context.startedAt)],
-    ['updated', timeText(context.updatedAt)],
-    ['ended', context.endedAt === null ? null : timeText(context.endedAt)],
-    ['key', context.key],
-    ['tags', context.tags.join(', ')],
-    ['parent', parent && `${parent.contextId}  ${parent.fluxName}`],
-    ['child', child && `${child.contextId}  ${child.fluxName}, ${child.state}`],
-    ['last event', lastEvent && `${lastEvent.event} at ${timeText(lastEvent.at)}`],
-    ['pending', pending.map(({ event }) => event).join(', ')],
-    ['step', step && stepText(step)],
-    ['error', error && `${error.type}: ${error.message}`],
-  ]
-  const known = facts.flatMap(([name, text]) => (text ? [[name, text]] : []))
-  const stack = error?.stack ? String(error.stack).split('\n') : []
+  const facts: { readonly [name: string]: Cell | null } = {
+    context: `${context.id}  ${context.package}/${context.fluxName}`,
+    status: statusCell(context),
+    state: context.currentState,
+    'next run': context.nextRun && timeText(context.nextRun),
+    started: timeText(context.startedAt),
+    updated: timeText(context.updatedAt),
+    ended: context.endedAt && timeText(context.endedAt),
+    key: context.key,
+    tags: context.tags.join(', '),
+    parent: parent && `${parent.contextId}  ${parent.fluxName}`,
+    child: child && `${child.contextId}  ${child.fluxName}, ${child.state}`,
+    'last event': lastEvent && `${lastEvent.event} at ${timeText(lastEvent.at)}`,
+    pending: pending.map(({ event }) => event).join(', '),
+    step: step && stepText(step),
+    error: error && `${error.type}: ${error.message}`,
+  }
+  const known = Object.entries(facts).flatMap(([name, text]) => (text ? [[name, text]] : []))
+  const stack = error?.stack ? error.stack.split('\n') : []
   return [
-    ...aligned([...known, ...stack.map((line) => ['', line])], world.screen?.hasColour),
+    ...aligned([...known, ...stack.map((line) => ['', line])], io.screen?.hasColour),
     ...dataLines('input', context.input),
     ...dataLines('output', context.output),
     '',
     ...table(
       ['ENTERED', 'STATE', 'BY'],
-      staysOf(context, definition, Date.now()).map(({ at, state, from, event, cause }) => [
+      staysOf(context, definition, Date.now()).map(({ at, state, event, cause }) => [
         timeText(at),
         state,
-        event ?? cause ?? (from === null ? 'start' : '–'),
+        event ?? cause,
       ]),
     ),
   ]
 }
 
-export function stepText({
-  className,
-  methodName,
-  kind,
-  attempt,
-  maxAttempts,
-  nextAttemptAt,
-}: NonNullable<ContextView['step']>): string {
-  const what = className === null ? kind : [className, methodName].filter((name) => name !== null).join('.')
+export function stepText(step: NonNullable<ContextView['step']>): string {
+  const { className, methodName, attempt, maxAttempts, nextAttemptAt } = step
+  const what = className === null ? step.kind : `${className}.${methodName}`
   const next = nextAttemptAt === null ? '' : `, again at ${timeText(nextAttemptAt)}`
   return `${what}, attempt ${attempt} of ${maxAttempts}${next}`
 }

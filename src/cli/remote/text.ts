@@ -3,19 +3,17 @@
 import stringWidth from 'string-width'
 import { styleText } from 'node:util'
 
-/** C0 and C1 controls, and those that change the direction of text. */
-const CONTROLS = /[\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu
-
-const escaped = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
+/** C0 and C1 controls without line feed and tab, and those that change the direction of text. */
+const CONTROLS = /(?![\n\t])[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu
 
 /** One line, without characters that control a terminal. */
-export const plain = (text: string): string => plainText(text).replaceAll(/[\n\t]/g, ' ')
+export const plain = (text: string): string => plainText(text).replace(/[\n\t]/g, ' ')
 
 /** Lines, without characters that control a terminal, and that XML does not have. */
 export const plainText = (text: string): string =>
   text
     .replaceAll('\r\n', '\n')
-    .replace(CONTROLS, (character) => (character === '\n' || character === '\t' ? character : escaped(character)))
+    .replace(CONTROLS, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
 
 /** The data as JSON, whose own escapes stand for such characters. */
 export const plainJson = (data: unknown, indent = 0): string => plainText(JSON.stringify(data, null, indent))
@@ -44,20 +42,17 @@ export const aligned = (rows: readonly (readonly Cell[])[], hasColour = false): 
  */
 export function tableLines(rows: readonly (readonly Cell[])[], columns: number | null, hasColour: boolean): string[] {
   const all = rows.map((row) =>
-    row.map((cell): StyledText =>
-      typeof cell === 'object' ? { ...cell, text: plain(cell.text) } : { text: plain(String(cell)) },
-    ),
+    row.map((cell) => (typeof cell === 'object' ? { ...cell, text: plain(cell.text) } : { text: plain(String(cell)) })),
   )
-  const [first = []] = all
-  const natural = first.map((_, column) => Math.max(...all.map((row) => stringWidth(row[column]?.text ?? ''))))
-  const widths = columns === null ? natural : narrowed(natural, columns - GAP.length * (first.length - 1))
+  const natural = (all[0] ?? []).map((_, column) => Math.max(...all.map((row) => stringWidth(row[column]?.text ?? ''))))
+  const widths = columns === null ? natural : narrowed(natural, columns - GAP.length * (natural.length - 1))
   return all.map((row) =>
     row
       .map(({ text, style }, column) => {
         const width = widths[column] ?? 0
         const shown = cut(text, width)
-        const padding = column === row.length - 1 ? '' : ' '.repeat(Math.max(0, width - stringWidth(shown)))
-        return (hasColour && style ? styled(style, shown) : shown) + padding
+        const coloured = hasColour && style ? styled(style, shown) : shown
+        return coloured + ' '.repeat(Math.max(0, width - stringWidth(shown)))
       })
       .join(GAP)
       .trimEnd(),
@@ -66,14 +61,12 @@ export function tableLines(rows: readonly (readonly Cell[])[], columns: number |
 
 export const styled = (style: Style, text: string): string => styleText(style, text, { validateStream: false })
 
+/** The widths, of which the greatest are cut down until all fit. */
 function narrowed(natural: readonly number[], room: number) {
-  const widths = [...natural]
-  for (let over = widths.reduce((sum, width) => sum + width, 0) - room; over > 0; over -= 1) {
-    const widest = Math.max(...widths)
-    if (widest <= MIN_COLUMN) break
-    widths[widths.indexOf(widest)] = widest - 1
-  }
-  return widths
+  let most = Math.max(...natural)
+  const capped = () => natural.map((width) => Math.min(width, most))
+  while (most > MIN_COLUMN && capped().reduce((sum, width) => sum + width) > room) most -= 1
+  return capped()
 }
 
 function cut(text: string, width: number) {
@@ -90,7 +83,7 @@ function cut(text: string, width: number) {
 
 /** Epoch milliseconds as people read them, in UTC; a dash where there is none. */
 export const timeText = (time: number | null | undefined): string =>
-  time === null || time === undefined
+  time == null
     ? '–'
     : new Date(time)
         .toISOString()

@@ -177,5 +177,5 @@ export function addresseeOfNew(
   if (given === null || typeof given === 'string')
     return { addressee: given === null ? null : { package: owner, fluxName, key: given } }
   const drawn = drawnFrom({ seed, now: clock.now() }, 'start')
-  return { addressee: addressOfStart({ ...request, parent: null, drawn }, { ...drawn(), tagLimits }), drawn }
+  return { addressee: addressOfStart({ ...request, drawn }, { ...drawn(), tagLimits }), drawn }
 }

@@ -45,11 +45,11 @@ function effectOf(flux: CompiledFlux, record: ContextRecord, input: Input, env: 
     case 'EVENT':
       return event(flux, record, input, env)
     case 'WAKE':
-      return record.isPaused ? { kind: 'noop' } : transit(flux, record, input, env)
+      return record.isPaused ? { kind: 'noop' } : transit(flux, record, { ...input, env })
     case 'DONE':
     case 'FAIL':
     case 'TERMINATE':
-      return transit(flux, record, input, env)
+      return transit(flux, record, { ...input, env })
     case 'TAKE_OVER':
       return takeOver(flux, record, input, env)
     case 'RELEASE':
@@ -76,7 +76,7 @@ const roleOf = (type: Input['type']): Role =>
 
 /** Decides the first turn of a context from its initial record. */
 export const begin = (flux: CompiledFlux, initial: ContextRecord, env: DecisionEnv): Decision =>
-  transit(flux, initial, { type: 'START' }, env)
+  transit(flux, initial, { type: 'START', env })
 
 type Event = Input & { readonly type: 'EVENT' }
 
@@ -99,7 +99,7 @@ function event(flux: CompiledFlux, record: ContextRecord, input: Event, env: Dec
       : `can't take an event now: it is ${record.status} ${where}`
     return keepOrRefuse(flux, record, input, now, `context ${record.id} ${reason}`)
   }
-  return transit(flux, record, { type: 'EVENT', name, eventId, input: inputOf(state, input, now) }, env)
+  return transit(flux, record, { type: 'EVENT', name, eventId, input: inputOf(state, input, now), env })
 }
 
 /** The input of an event for the state. @throws FluxError when it is refused */

@@ -64,7 +64,7 @@ function attemptNow(flux: CompiledFlux, record: ContextRecord, input: Retry, env
     throw conflict(`context ${record.id} waits for its next attempt: only newKey can be given`)
   const epoch = record.position.epoch + 1
   const underNewKey = input.newKey && { keyEpoch: undefined, position: { ...record.position, epoch } }
-  return transit(flux, { ...record, due: env.now, ...underNewKey }, { type: 'WAKE' }, env)
+  return transit(flux, { ...record, due: env.now, ...underNewKey }, { type: 'WAKE', env })
 }
 
 /**
@@ -100,7 +100,7 @@ const moveTo = (flux: CompiledFlux, { state }: ContextRecord, { now }: DecisionE
 /** The action of its state runs once more. */
 function act(flux: CompiledFlux, record: ContextRecord, env: DecisionEnv): Decision {
   const turn = { ...NO_TURN, history: [moveTo(flux, record, env)] }
-  return transit(flux, { ...record, moves: record.moves + 1 }, { type: 'RETRY' }, env, turn)
+  return transit(flux, { ...record, moves: record.moves + 1 }, { type: 'RETRY', env }, turn)
 }
 
 /** It stands where it stood: it waits, or is delayed, until the original time. */
@@ -144,5 +144,5 @@ function enterWith(
   values?: JsonObject,
 ): Decision {
   const carried = { move: moveTo(flux, record, env, values), input }
-  return transit(flux, record, { type: 'START' }, env, { ...NO_TURN, carried })
+  return transit(flux, record, { type: 'START', env }, { ...NO_TURN, carried })
 }

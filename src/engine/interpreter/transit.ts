@@ -29,14 +29,13 @@ export const recordChange = (
 export function transit(
   flux: CompiledFlux,
   record: ContextRecord,
-  event: Happening,
-  env: DecisionEnv,
+  event: Happening & { readonly env: DecisionEnv },
   turn = NO_TURN,
 ): Decision {
   const { state, position } = record
-  const made = transition(flux, position.phase, turnStateOf(record, turn), { ...event, env })
+  const made = transition(flux, position.phase, turnStateOf(record, turn), event)
   if (made === null) return { kind: 'noop' }
-  const next = nextRecord(flux, record, event, made, env)
+  const next = nextRecord(flux, record, event, made, event.env)
   const error = errorIn(event, record)
   return {
     kind: 'next',

@@ -5,7 +5,7 @@ import type { Json } from '../../model/json/value.ts'
 import { dataKey, type ContextRecord, NO_PENDING, type PendingEvent, type StateData } from '../../model/context.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { StoredContext } from '../../ports/store.ts'
-import { PENDING_PART, type Base, type Head } from './encode.ts'
+import { ABSENT, PENDING_PART, type Base, type Head } from './encode.ts'
 
 type Stored = Pick<StoredContext, 'id' | 'version' | 'parts'>
 type Texts = StoredContext['parts']
@@ -54,6 +54,7 @@ export function decodeRecord(
       id,
       version,
       ...base,
+      ...ABSENT,
       ...head,
       tail: (names.includes('tail') && parts['tail']) || '',
       input: part('input', {}),

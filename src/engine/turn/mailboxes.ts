@@ -72,7 +72,9 @@ export interface MailboxesParts extends TurnDataParts {
 /** All tries of one turn. */
 interface Turn {
   /** The context; or the request to start one, with the key that an earlier try has found. */
-  subject: ContextId | StartRequest
+  subject: ContextId | RootRequest
+  /** The partition of a new context without a key. */
+  readonly place: number
   readonly messages: Message[]
   readonly data: TurnData
   /** How many times another server was faster. */
@@ -137,7 +139,7 @@ export class Mailboxes {
     return new Promise((resolve, reject) => {
       if (isCall && !this.#hasRoom(reject)) return
       const message = { input: { type: 'WAKE' } as const, rows, rowsAlways: undefined, resolve, reject }
-      const turn = this.#turnOf({ ...request, parent: null, partition }, [message])
+      const turn = this.#turnOf(request, [message], partition)
       if (isCall) this.#called.add(turn)
       this.#run(turn)
     })
@@ -162,11 +164,11 @@ export class Mailboxes {
       })
   }
 
-  #turnOf(subject: Turn['subject'], messages: Message[]): Turn {
+  #turnOf(subject: Turn['subject'], messages: Message[], place = 0): Turn {
     const { traces } = this.#parts
     const data = new TurnData(this.#parts)
     const span = traces ? spanOf(traces, subject, messages) : null
-    return { subject, messages, data, lost: 0, outgrown: null, created: null, span }
+    return { subject, place, messages, data, lost: 0, outgrown: null, created: null, span }
   }
 
   /** Begins the next turn of that context if messages wait. */
@@ -203,10 +205,10 @@ export class Mailboxes {
     }
   }
 
-  #decide({ subject, messages, data, outgrown }: Turn): TurnResult {
+  #decide({ subject, place, messages, data, outgrown }: Turn): TurnResult {
     const env = this.#parts.env()
     data.rewind()
-    if (typeof subject !== 'number') return runStart(subject, data, env)
+    if (typeof subject !== 'number') return runStart(subject, place, data, env)
     if (outgrown) return runTurn(subject, [outgrown], data, { ...env, maxRecord: Infinity })
     const inputs = messages.map(({ input }) => input)
     return runTurn(subject, inputs, data, env)

@@ -32,7 +32,7 @@ interface Work {
   readonly env: Pick<TurnEnv, 'now' | 'partitions'>
   find(id: ContextId): TrackedContext | null
   apply(context: TrackedContext, input: Input): Applied
-  create(request: StartRequest): TrackedContext
+  create(request: StartRequest, place: number): TrackedContext
 }
 
 /** Starts a service as a child of a context; or gives the error with which the parent's action fails. */
@@ -49,18 +49,20 @@ export function startChild(
   if (flux === undefined) return actionError('ServiceNotFound', `there is no service '${name}'`)
   if (flux === 'ambiguous') return actionError('ServiceNotFound', `several packages have a service '${name}'`)
   try {
-    const child = work.create({
-      flux,
-      input,
-      untyped: false,
-      unknown: 'refuse',
-      tags: [],
-      trigger: null,
-      parent: { id, epoch: position.epoch, depth },
-      inherited: secretTextsOf(record),
-      partition: id,
-      traceparent,
-    })
+    const child = work.create(
+      {
+        flux,
+        input,
+        untyped: false,
+        unknown: 'refuse',
+        tags: [],
+        trigger: null,
+        parent: { id, epoch: position.epoch, depth },
+        inherited: secretTextsOf(record),
+        traceparent,
+      },
+      id,
+    )
     return child.record.id
   } catch (error) {
     if (!(error instanceof FluxError)) throw error

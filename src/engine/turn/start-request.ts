@@ -33,7 +33,7 @@ export interface StartRequest {
   readonly trigger: string | null
   /** Its eventId. */
   readonly triggerId?: string | undefined
-  readonly parent: Parent | null
+  readonly parent?: Parent
   /** A template must not come out empty. Left out: that of the service; null: none. */
   readonly key?: string | Template | null | undefined
   /**
@@ -43,8 +43,6 @@ export interface StartRequest {
   readonly existing?: 'refuse' | 'use' | { readonly caller: Caller } | undefined
   /** The event that it is to take as soon as it waits for it. */
   readonly event?: Pick<PendingEvent, 'eventId' | 'event' | 'input' | 'untyped' | 'tags' | 'receipt'> | undefined
-  /** The partition in which it is stored, unless it has a key, which then determines the partition. */
-  readonly partition: number
   /**
    * What defaults, key and tags are evaluated with, from the beginning each time. Left out: the turn; two tries of one
    * start may then get different keys.
@@ -60,18 +58,15 @@ export interface StartRequest {
   readonly traceparent?: string | undefined
 }
 
-/** A request whose partition is not known yet. */
-type UnplacedRequest = Omit<StartRequest, 'partition'>
-
 /** A request for a context without a parent. */
-export type RootRequest = Omit<StartRequest, 'parent' | 'partition' | 'inherited'>
+export type RootRequest = Omit<StartRequest, 'parent' | 'inherited'>
 
 /**
  * The key of a start, and `checked`, which checks the rest of the request and gives what makes the record before its
  * first turn, once there is an id. If the start is refused because its key is in use, its inputs may be invalid.
  * @throws FluxError
  */
-export function initialRecordOf(request: UnplacedRequest, turn: Turn & { readonly tagLimits: TagLimits }) {
+export function initialRecordOf(request: StartRequest, turn: Turn & { readonly tagLimits: TagLimits }) {
   const { flux, trigger, existing, event } = request
   const drawn = request.drawn?.() ?? turn
   const startState = request.startState === undefined ? flux.startState : flux.stateIndex.get(request.startState)
@@ -127,7 +122,7 @@ type Found = Pick<ContextRecord, 'startState' | 'input' | 'trackerId' | 'key' | 
 /** The fields are in the same order in all functions that create records: see `interpreter/transit.ts`. */
 function recordOf(
   id: ContextId,
-  { flux, trigger, parent, request, inherited, event, answerRows, traceparent }: UnplacedRequest,
+  { flux, trigger, parent, request, inherited, event, answerRows, traceparent }: StartRequest,
   { startState, input, trackerId, key, tags, startedAt: now }: Found,
 ): ContextRecord {
   return {
@@ -151,7 +146,7 @@ function recordOf(
     trackerId,
     key,
     answerRows,
-    parent,
+    parent: parent ?? null,
     child: null,
     lease: null,
     stepStartedAt: undefined,
@@ -229,9 +224,9 @@ function textOf(template: Template, scope: Scope, pointer: string, what = ''): s
  * The key that is given, else that of the service, null where that comes out empty. A child has none: it lies in the
  * partition of its parent.
  */
-function startKeyOf({ flux, key: given, parent }: UnplacedRequest, scope: Scope): string | null {
+function startKeyOf({ flux, key: given, parent }: StartRequest, scope: Scope): string | null {
   const template = given === undefined ? flux.key : given
-  if (template === null || parent !== null) return null
+  if (template === null || parent !== undefined) return null
   if (typeof template === 'string') return template
   const key = textOf(template, scope, '/key')
   if (key === '' && given === undefined) return null

@@ -101,7 +101,6 @@ function startOf(flux: CompiledFlux, given: Json, turn: Turn): TurnState {
     unknown: 'refuse' as const,
     tags: [],
     trigger: null,
-    parent: null,
     key: null,
   }
   const tagLimits = { count: Infinity, bytes: Infinity }

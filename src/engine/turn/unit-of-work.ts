@@ -144,16 +144,19 @@ export class UnitOfWork {
     return rows
   }
 
-  /** Creates a context. @throws Lacking; FluxError when it can't be started */
-  create(request: StartRequest): TrackedContext {
+  /**
+   * Creates a context. `place`: the partition in which it is stored, unless it has a key, which then determines it.
+   * @throws Lacking; FluxError when it can't be started
+   */
+  create(request: StartRequest, place: number): TrackedContext {
     const { flux, existing, parent, event, trigger, triggerId } = request
     const { atHand, env } = this
     const { address, checked } = initialRecordOf(request, env)
-    if (parent === null) this.startKey = address?.key ?? null
+    if (parent === undefined) this.startKey = address?.key ?? null
     if (address && existing === 'use') requireUnused(address, flux, this)
     const recordOf = checked()
     if (address) this.replaced = makeRoom(address, request, this)
-    const partition = address ? partitionOfKey(address, env.partitions) : request.partition % env.partitions
+    const partition = address ? partitionOfKey(address, env.partitions) : place % env.partitions
     const id = atHand.newId(partition)
     // The id is fetched before anything else, so that contexts are numbered in the order of their requests.
     if (id === undefined) throw new Lacking({ kind: 'id', partition })

@@ -9,11 +9,14 @@ import { FluxError } from '../../model/failure.ts'
 import { hangUpSignal } from '../request/incoming.ts'
 import { headerOf, type Env } from '../request/incoming.ts'
 
+const NO_PREFERENCES: readonly string[] = []
+const NOTHING_PREFERRED = {}
+
 /** The preferences of a client, without their parameters. */
 const preferredOf = (c: Context<Env>): readonly string[] =>
   headerOf(c, 'prefer')
     ?.split(',')
-    .map((preference) => (preference.split(';', 1)[0] ?? '').trim()) ?? []
+    .map((preference) => (preference.split(';', 1)[0] ?? '').trim()) ?? NO_PREFERENCES
 
 /** Whether a client asks for an answer that tells of failures only. */
 export const prefersMinimal = (c: Context<Env>): boolean =>
@@ -25,6 +28,7 @@ export const prefersMinimal = (c: Context<Env>): boolean =>
  */
 export function preferEvent(c: Context<Env>): { readonly respondAsync?: true; readonly respondWithin?: number } {
   const preferred = preferredOf(c)
+  if (preferred.length === 0) return NOTHING_PREFERRED
   const [seconds] = preferred.flatMap((preference) => /^wait *= *"?(\d{1,9})"?$/i.exec(preference)?.[1] ?? [])
   return {
     ...(preferred.some((preference) => /^respond-async$/i.test(preference)) && { respondAsync: true }),
@@ -79,7 +83,8 @@ export interface SettledAnswer {
 export function heldAnswer(
   c: Context<Env>,
   answer: object,
-  { contextId, calls, hold }: Holding & { readonly contextId: ContextId | null },
+  contextId: ContextId | null,
+  { calls, hold }: Holding,
   seconds = preferEvent(c).respondWithin,
 ): Promise<SettledAnswer> | null {
   if (seconds === undefined || contextId === null) return null
@@ -97,14 +102,15 @@ export function heldAnswer(
 export function settledEvent(
   c: Context<Env>,
   { answer, ended }: Told<EventAnswer>,
-  { calls, hold, isForAll }: Holding & { readonly isForAll: boolean },
+  isForAll: boolean,
+  holding: Holding,
 ): SettledAnswer | Promise<SettledAnswer> | null {
   if (ended !== undefined) return accepted(c, answer)
   const { respondWithin, respondAsync } = preferEvent(c)
   if (respondWithin === undefined) return null
   // It was waited for already, until it was sent to all.
   const isWaitedFor = isForAll && respondAsync
-  const held = heldAnswer(c, answer, { contextId: onlyContextOf(answer), calls, hold }, isWaitedFor ? 0 : respondWithin)
+  const held = heldAnswer(c, answer, onlyContextOf(answer), holding, isWaitedFor ? 0 : respondWithin)
   return held ?? (isWaitedFor ? { answer, headers: APPLIED } : null)
 }
 

@@ -24,7 +24,7 @@ import type { FieldsByName } from '../request/call-fields.ts'
 import { authorizationOf, idempotencyKeyOf, readScopeOf, type Env } from '../request/incoming.ts'
 import { isLocal, type OriginGuard } from '../request/origin-guard.ts'
 import { readQuery } from '../request/query.ts'
-import { traceOf } from '../socket/observe.ts'
+import { noteRoute, templateOf, traceOf } from '../socket/observe.ts'
 import { acceptedFormat, callHeaders } from '../answers/answer-format.ts'
 import { heldAnswer, isForAll, preferEvent, settledEvent, type SettledAnswer } from '../answers/prefer.ts'
 import { quotaHeaders, takeQuota } from '../request/quotas.ts'
@@ -86,11 +86,11 @@ export function addFluxApi(app: Hono<Env>, given: FluxApiParts): void {
 
   const parts = { ...given, callerOf, added: new Set<Call>() }
   addCall(app, parts, CALLS.execute, (calls, request) => calls.call('execute', request), {
-    settle: (c, { answer }, holding) => heldAnswer(c, answer, { ...holding, contextId: answer.contextId }),
+    settle: (c, { answer }, holding) => heldAnswer(c, answer, answer.contextId, holding),
   })
   addCall(app, parts, CALLS.sendEvent, (calls, request) => calls.call('sendEvent', request), {
     prefer: preferEvent,
-    settle: (c, told, { request, ...holding }) => settledEvent(c, told, { ...holding, isForAll: isForAll(request) }),
+    settle: (c, told, holding) => settledEvent(c, told, isForAll(holding.request), holding),
     otherwise(c, caller, calls) {
       const mode = modeOf(c)
       return mode && answerCloudEvents(c, mode, { caller, calls, parts })
@@ -232,7 +232,9 @@ function addCall<R extends z.ZodType, A extends object>(
       status,
       headers: { ...callHeaders(c, format), ...headers },
     })
+  const template = templateOf(call.route)
   app.on(call.alias ? [call.method, call.alias.method] : [call.method], [call.route], async (c) => {
+    noteRoute(c, template)
     const caller = callerOf(c, call.role)
     const reads = call.method === 'GET' ? readScopeOf(c) : undefined
     const calls = api(caller, traceOf(c), reads)

@@ -87,7 +87,7 @@ export async function answerCloudEvents(
     try {
       const request = requestOf(fields, body)
       const sent = await calls.call('sendEvent', request)
-      const settled = await settledEvent(c, sent, { calls, hold, isForAll: isForAll(request) })
+      const settled = await settledEvent(c, sent, isForAll(request), { calls, hold })
       const replayed = sent.replayed && { 'idempotency-replayed': 'true' }
       return await respond({ answer: sent.answer, ...settled, headers: { ...settled?.headers, ...replayed } })
     } catch (error) {

@@ -1,5 +1,8 @@
 // http: the connections of a server: how many there are, which ones end, and what is answered to those that send something
 // other than HTTP, or send too slowly.
+//
+// - Clients that take nothing of their answer are found by a timer for all connections: with `server.timeout`, Node would
+//   set a timer of its own for each request.
 import { STATUS_CODES, type Server, type ServerResponse } from 'node:http'
 import type { Http2ServerResponse } from 'node:http2'
 import type { Socket } from 'node:net'
@@ -15,6 +18,17 @@ const MAX_REFUSED_CONNECTIONS = 1000
 /** How long a refused connection stays open, so that its client can read the answer. */
 const REFUSED_OPEN_MS = 1000
 
+/** Longest time between two checks of what clients have taken. */
+const MAX_CHECK_INTERVAL_MS = 1000
+
+/** What its client has taken of what was written to a connection. */
+interface Taken {
+  /** At the last check. */
+  bytes: number
+  /** How many checks since then found no progress, although there was something to take. */
+  checks: number
+}
+
 /** Answers to requests that may take as long as they like to come. */
 const endless = new WeakSet<object>()
 
@@ -23,27 +37,26 @@ export const mayComeSlowly = (answer: ServerResponse | Http2ServerResponse): voi
 
 /** The connections of one server. */
 export class Connections {
-  readonly #open = new Set<Socket>()
+  readonly #open = new Map<Socket, Taken>()
   /** The answer to the newest request of each connection. */
   readonly #newest = new WeakMap<Duplex, ServerResponse>()
   /** Answers that came to wait for those before them. Node tells them nothing when their connection closes. */
   readonly #queued = new WeakMap<Duplex, Set<ServerResponse>>()
 
-  constructor(server: Server, maxConnections: number) {
+  /** `answerTimeout`: milliseconds for which a client may take nothing of its answer. */
+  constructor(server: Server, maxConnections: number, answerTimeout: number) {
     server.maxConnections = maxConnections + MAX_REFUSED_CONNECTIONS
     server.on('connection', (socket) => {
       if (this.#open.size >= maxConnections) return refuse(socket)
-      this.#open.add(socket)
+      this.#open.set(socket, { bytes: 0, checks: 0 })
       socket.once('close', () => {
         this.#open.delete(socket)
         for (const answer of this.#queued.get(socket) ?? []) if (answer.socket === null) answer.destroy().emit('close')
       })
     })
-    // Node has noticed no progress of that connection for `server.timeout`, or `keepAliveTimeout` after an answer.
-    server.on('timeout', (socket) => {
-      const isIdle = this.#newest.get(socket)?.writableFinished !== false
-      if (isIdle || socket.writableLength > 0) socket.destroy()
-    })
+    const interval = Math.min(MAX_CHECK_INTERVAL_MS, answerTimeout / 4)
+    const timer = setInterval(() => this.#endStuck(answerTimeout / interval), interval).unref()
+    server.on('close', () => clearInterval(timer))
     server.on('clientError', (error: NodeJS.ErrnoException, socket) => this.#onFault(error.code, socket))
     server.on('connect', (_, socket) => {
       // Node has removed its own listener, and an error without a listener would end the process.
@@ -65,7 +78,21 @@ export class Connections {
 
   /** Ends connections on which nothing was ever received, because Node counts them as busy. */
   endUnused(): void {
-    for (const socket of this.#open) if (socket.bytesRead === 0) socket.destroy()
+    for (const socket of this.#open.keys()) if (socket.bytesRead === 0) socket.destroy()
+  }
+
+  /**
+   * Ends connections whose clients have taken nothing at `patience` checks. Checks are counted, not time, because no
+   * client can make progress while the process is busy. Answers are written in small pieces, so progress is noticed.
+   */
+  #endStuck(patience: number): void {
+    for (const [socket, taken] of this.#open) {
+      const waiting = socket.writableLength
+      const bytes = waiting === 0 ? 0 : socket.bytesWritten - waiting
+      taken.checks = waiting > 0 && bytes === taken.bytes ? taken.checks + 1 : 0
+      taken.bytes = bytes
+      if (taken.checks >= patience) socket.destroy()
+    }
   }
 
   /** Node can't parse what was received, or it did not arrive in time. */
@@ -78,7 +105,7 @@ export class Connections {
     else if (endless.has(answer) && !answer.req.complete) {
       if (code !== 'ERR_HTTP_REQUEST_TIMEOUT') socket.destroy()
     } else {
-      // The answer under way is the last. What came while its client reads nothing of it would count as progress.
+      // The answer under way is the last, so nothing more is read.
       socket.pause()
       answer.shouldKeepAlive = false
       if (answer.writableFinished) socket.destroy()

@@ -1,8 +1,7 @@
 // http: what is told of each request when its answer has ended: to the metrics, to the log, and to the trace that it
 // belongs to, without secrets.
 //
-// - The route of a request is looked up again then, which costs less than to note it on the way; only webhooks note
-//   their endpoint.
+// - Calls and webhooks note their route; that of any other request is looked up again then.
 import type { ServerResponse } from 'node:http'
 import type { Context, Hono } from 'hono'
 import { METHOD_NAME_ALL } from 'hono/router'
@@ -12,10 +11,17 @@ import type { RequestSignals } from '../../ports/signals.ts'
 import { socketed, type Env } from '../request/incoming.ts'
 import { TimedResponse } from './response.ts'
 
+/** Notes the template of the route of a request. */
+export function noteRoute({ env }: Context<Env>, route: string): void {
+  if (env?.outgoing instanceof TimedResponse) env.outgoing.route = route
+}
+
 /** The template of the route of a request, null: there is none. `url`: as the request line has it. */
 export type RouteOf = (method: string, url: string) => string | null
 
-/** Templates have parameters as the API's description has them: `/flux-api/{package}/execute`. */
+/** The template of a path of the router. Parameters are as in the API's description: `/flux-api/{package}/execute`. */
+export const templateOf = (path: string): string => path.replaceAll(/:(\w+)/g, '{$1}')
+
 export const routeFinder =
   ({ router }: Hono<Env>): RouteOf =>
   (method, url) => {
@@ -23,7 +29,7 @@ export const routeFinder =
     const [handlers] = router.match(method === 'HEAD' ? 'GET' : method, mark === -1 ? url : url.slice(0, mark))
     // Handlers for all methods come before a route.
     const found = handlers.find(([[, route]]) => route.method !== METHOD_NAME_ALL)
-    return found === undefined ? null : found[0][1].path.replaceAll(/:(\w+)/g, '{$1}')
+    return found === undefined ? null : templateOf(found[0][1].path)
   }
 
 export interface Observers {

@@ -3,8 +3,9 @@ import type { Context } from 'hono'
 import { FluxError } from '../../model/failure.ts'
 import { isSecretName } from '../../model/secret-names.ts'
 import type { Endpoint, FoundEndpoint, WebhookApi } from '../../model/webhook.ts'
-import { socketed, type Env } from '../request/incoming.ts'
+import type { Env } from '../request/incoming.ts'
 import { unescaped } from '../request/text.ts'
+import { noteRoute } from '../socket/observe.ts'
 import { TimedResponse } from '../socket/response.ts'
 
 /** The prefix of webhooks. */
@@ -29,10 +30,10 @@ export function endpointOf(webhooks: WebhookApi, c: Context<Env>): MatchedEndpoi
 export function noteEndpoint(c: Context<Env>, { urlPath }: Endpoint): void {
   const route = WEBHOOKS + urlPath
   const isSecret = urlPath.split('/').some((segment) => segment.startsWith('{') && isSecretName(segment))
-  if (isSecret) c.set('shownPath', route)
-  if (!socketed(c) || !(c.env.outgoing instanceof TimedResponse)) return
-  c.env.outgoing.route = route
-  if (isSecret) c.env.outgoing.shownPath = route
+  noteRoute(c, route)
+  if (!isSecret) return
+  c.set('shownPath', route)
+  if (c.env?.outgoing instanceof TimedResponse) c.env.outgoing.shownPath = route
 }
 
 /**

@@ -85,7 +85,7 @@ const morph = (part, fresh) => {
     return
   }
   const before = new Map([...part.querySelectorAll('[data-row]')].map((row) => [row.id, row.textContent]))
-  const isList = part.matches('[data-rows]')
+  const isList = part.matches('tbody')
   if (isList && part.matches(':hover')) return offer(part, fresh)
   Idiomorph.morph(part, fresh, {
     morphStyle: 'outerHTML',

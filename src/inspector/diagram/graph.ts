@@ -13,6 +13,7 @@ export interface GraphState {
   readonly calls: string | null
   readonly comment: string | null
   readonly isEnd: boolean
+  readonly startsChild: boolean
   /** Where the file places it; null: nowhere. */
   readonly place: { readonly x: number; readonly y: number } | null
 }
@@ -24,9 +25,9 @@ export interface GraphEdge {
   readonly kind: 'event' | 'else' | 'exception' | 'timed' | 'next'
   /** Name of the event, or the time; empty for a transition that is taken by itself. */
   readonly label: string
+  /** Where the message of an exception stands in the values that are carried on; left out: nowhere. */
+  readonly messageTo?: readonly string[] | undefined
 }
-
-export type Graph = ReturnType<typeof graphOf>
 
 export function graphOf(definition: JsonObject) {
   const listed = objectsIn(definition['states']).filter((state) => typeof state['name'] === 'string')
@@ -39,42 +40,49 @@ export function graphOf(definition: JsonObject) {
   return { states, edges, start: known.has(start) ? start : (states[0]?.name ?? null) }
 }
 
-function stateOf(state: JsonObject): GraphState {
-  const name = textOf(state['name'])
-  const action = isObject(state['action']) ? state['action'] : {}
-  const [x, y] = [state['x'], state['y']]
+function stateOf({ name, displayName, comment, waiting, action, transitions, x, y }: JsonObject): GraphState {
+  const { type, name: service, className, methodName }: JsonObject = isObject(action) ? action : {}
   const isPlaced = typeof x === 'number' && typeof y === 'number' && Number.isFinite(x) && Number.isFinite(y)
   return {
-    name,
-    title: textOf(state['displayName']) || name,
-    kind: state['waiting'] === true ? 'waiting' : kindOf(action),
-    calls: callsOf(action),
-    comment: textOf(state['comment']) || null,
-    isEnd: objectsIn(state['transitions']).length === 0,
+    name: textOf(name),
+    title: textOf(displayName) || textOf(name),
+    kind: waiting === true ? 'waiting' : (getOwn(KINDS, textOf(type)) ?? 'map'),
+    calls: type === 'invokeCode' ? `${textOf(className)}.${textOf(methodName)}` : textOf(service) || null,
+    comment: textOf(comment) || null,
+    isEnd: objectsIn(transitions).length === 0,
+    startsChild: type === 'invokeFlux',
     place: isPlaced ? { x, y } : null,
   }
 }
 
-function kindOf(action: JsonObject): GraphState['kind'] {
-  if (action['type'] === 'invokeCode') return 'function'
-  if (action['type'] === 'script') return 'script'
-  return action['type'] === 'invokeFlux' ? 'child' : 'map'
-}
-
-function callsOf(action: JsonObject): string | null {
-  if (action['type'] === 'invokeCode') return `${textOf(action['className'])}.${textOf(action['methodName'])}`
-  return action['type'] === 'invokeFlux' ? textOf(action['name']) : null
+/** What types of actions are called in the drawing. */
+const KINDS: { readonly [type: string]: GraphState['kind'] } = {
+  invokeCode: 'function',
+  script: 'script',
+  invokeFlux: 'child',
 }
 
 /** What is written of events that have no names. */
 const LABELS = { $exception: 'exception', $else: 'any other' }
 
-function edgeOf(from: string, transition: JsonObject): GraphEdge {
-  const event = textOf(transition['event'])
-  const wait = textOf(transition['wait'])
+function edgeOf(from: string, { event: given, wait: until, to, lines }: JsonObject): GraphEdge {
+  const event = textOf(given)
+  const wait = textOf(until)
   const named: string = getOwn(LABELS, event) ?? event
-  const label = [named, wait && timeOf(wait)].filter((text) => text !== '').join(', ')
-  return { from, to: textOf(transition['to']), kind: edgeKindOf(event, wait), label }
+  return {
+    from,
+    to: textOf(to),
+    kind: edgeKindOf(event, wait),
+    label: [named, wait && timeOf(wait)].filter(Boolean).join(', '),
+    messageTo: objectsIn(lines)
+      .map(messageIn)
+      .find((path) => path !== undefined),
+  }
+}
+
+function messageIn({ from, expression, to }: JsonObject) {
+  const source = Array.isArray(from) ? from.join('.') : textOf(expression).trim()
+  return source === '$fluxException.message' && Array.isArray(to) ? to.map(textOf) : undefined
 }
 
 function edgeKindOf(event: string, wait: string): GraphEdge['kind'] {

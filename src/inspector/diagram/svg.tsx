@@ -1,12 +1,11 @@
 // inspector/diagram: the drawing as SVG. Classes say what a piece means; the style sheet says how it looks.
 import { readFileSync } from 'node:fs'
 import { raw } from 'hono/html'
-import type { FC, PropsWithChildren } from 'hono/jsx'
+import type { Child } from 'hono/jsx'
 import { cutText } from '../parts/texts.ts'
 import type { DrawnLine, DrawnState, Drawing, Point } from './drawing.ts'
-import type { GraphEdge, GraphState } from './graph.ts'
+import type { GraphState } from './graph.ts'
 
-/** When a context waits for a time: since when and until when, epoch milliseconds. */
 interface Wakes {
   readonly since: number
   readonly at: number
@@ -22,11 +21,11 @@ interface Marks {
     readonly current: string
     /** Class of its status. */
     readonly tone: string
-    readonly visited: ReadonlySet<string>
-    /** Moves that it made, as `moveKey` writes them. */
-    readonly taken: ReadonlySet<string>
+    /** The states that it was in, each with the move that led there. `event` null: it had none. */
+    readonly stays: readonly { readonly from: string | null; readonly event: string | null; readonly state: string }[]
     /** Whether it has ended, so that nothing comes next. */
     readonly hasEnded: boolean
+    /** When it waits for a time: since when and until when, epoch milliseconds. */
     readonly wakes: Wakes | null
   }
   /** Address of a state. */
@@ -38,68 +37,70 @@ const CORNER_PX = 8
 const TITLE_CHARACTERS = 17
 const CALLS_CHARACTERS = 20
 
-/** A move, as the history of a context names it. `event` null: it had none. */
-export const moveKey = (from: string, to: string, event: string | null): string => JSON.stringify([from, to, event])
+export const diagram = (drawing: Drawing, marks: Marks, label: string) => (
+  <figure id="diagram">
+    <div class="diagram" tabindex={0} role="group" aria-label={label}>
+      {svgOf(drawing, marks)}
+    </div>
+    <figcaption class="row">
+      <span>{drawing.children.length === 1 ? '1 state' : `${drawing.children.length} states`}</span>
+      <span class="scrolls">scroll to see all of them</span>
+      <a class="opens" href="#diagram">
+        Open large
+      </a>
+      <a class="closes" href="#main">
+        Close
+      </a>
+    </figcaption>
+  </figure>
+)
 
-interface DiagramProps {
-  readonly drawing: Drawing
-  readonly marks: Marks
-  readonly class?: string
-  readonly role?: 'img'
-}
-
-export const Diagram: FC<DiagramProps & { readonly label: string }> = ({ label, ...diagram }) => {
-  const count = diagram.drawing.states.length
+/** `behind`: what lies behind the drawing. */
+function svgOf(
+  { width, height, edges, children, start }: Drawing,
+  marks: Marks,
+  attributes = {},
+  behind: Child = null,
+) {
+  const first = children.find(({ state }) => state.name === start)
   return (
-    <figure id="diagram">
-      <div class="diagram" tabindex={0} role="group" aria-label={label}>
-        <DiagramSvg {...diagram} />
-      </div>
-      <figcaption class="row">
-        <span>{count === 1 ? '1 state' : `${count} states`}</span>
-        <span class="scrolls">scroll to see all of them</span>
-        <a class="opens" href="#diagram">
-          Open large
-        </a>
-        <a class="closes" href="#main">
-          Close
-        </a>
-      </figcaption>
-    </figure>
-  )
-}
-
-/** `children`: what lies behind the drawing. */
-export const DiagramSvg: FC<PropsWithChildren<DiagramProps>> = ({ drawing, marks, children, ...rest }) => {
-  const { width, height, lines, states, start } = drawing
-  const first = states.find(({ state }) => state.name === start)
-  return (
-    <svg viewBox={`0 0 ${width} ${height}`} width={width} height={height} xmlns="http://www.w3.org/2000/svg" {...rest}>
-      {children}
-      {lines.map(({ edge, points }) => (
-        <g class={lineClass(edge, marks)}>
-          <title>{lineTitle(edge)}</title>
-          <path class="way" d={pathOf(points)} />
-          <path class="arrow" d={arrowOf(points)} />
-        </g>
-      ))}
-      {lines.map((line) => lineLabel(line, marks))}
+    <svg
+      viewBox={`0 0 ${width} ${height}`}
+      width={width}
+      height={height}
+      xmlns="http://www.w3.org/2000/svg"
+      {...attributes}
+    >
+      {behind}
+      {edges.map((line) => {
+        const points = pointsOf(line)
+        return (
+          <g class={lineClass(line, marks)}>
+            <title>{lineTitle(line)}</title>
+            <path class="way" d={pathOf(points)} />
+            <path class="arrow" d="M0 0L-8 4L-8 -4Z" transform={endOf(points)} />
+          </g>
+        )
+      })}
+      {edges.map((line) => lineLabels(line, marks))}
       {first && <path class="start" d={`M${first.x - 26} ${first.y + first.height / 2}h18m-6 -5l6 5l-6 5`} />}
-      {states.map((state) => drawnState(state, marks))}
+      {children.map((state) => drawnState(state, marks))}
     </svg>
   )
 }
 
-/** Marks for a drawing that is a file of its own. */
-const MARKS = { hrefOf: (state: string) => `#${encodeURIComponent(state)}` }
-
 /** An SVG document, light or dark as its viewer is. It has the part of the style sheet that it needs. */
 export const svgFileOf = (drawing: Drawing, label: string): string =>
   String(
-    <DiagramSvg drawing={drawing} marks={MARKS} class="diagram" role="img" aria-label={label}>
-      <style>{raw(styleOfDrawings())}</style>
-      <rect width="100%" height="100%" fill="var(--page)" />
-    </DiagramSvg>,
+    svgOf(
+      drawing,
+      { hrefOf: (state) => `#${encodeURIComponent(state)}` },
+      { class: 'diagram', role: 'img', 'aria-label': label },
+      <>
+        <style>{raw(styleOfDrawings())}</style>
+        <rect width="100%" height="100%" fill="var(--page)" />
+      </>,
+    ),
   )
 
 function styleOfDrawings(): string {
@@ -112,7 +113,7 @@ function styleOfDrawings(): string {
 function drawnState({ state, x, y, width, height }: DrawnState, { counts, context, hrefOf }: Marks) {
   const { name, title, kind, comment, isEnd, calls } = state
   const isHere = context?.current === name
-  const classes = ['state', kind, isEnd && 'end', context?.visited.has(name) && 'visited']
+  const classes = ['state', kind, isEnd && 'end', context?.stays.some((stay) => stay.state === name) && 'visited']
   const middle = y + height / 2
   return (
     <a href={hrefOf(name)} class={[...classes, isHere && `here ${context.tone}`].filter(Boolean).join(' ')}>
@@ -169,31 +170,36 @@ function ring(x: number, y: number, { since, at, now }: Wakes) {
 }
 
 /** Above all lines, so that none goes through its text. */
-const lineLabel = ({ edge, label }: DrawnLine, marks: Marks) =>
-  label && (
-    <g class={lineClass(edge, marks)}>
-      <rect class="behind" x={label.x} y={label.y} width={label.width} height={label.height} />
-      <text x={label.x + label.width / 2} y={label.y + label.height - 3}>
-        {label.text}
-        {label.text !== edge.label && <title>{lineTitle(edge)}</title>}
+const lineLabels = (line: DrawnLine, marks: Marks) =>
+  line.labels.map(({ text, x, y, width, height }) => (
+    <g class={lineClass(line, marks)}>
+      <rect class="behind" x={x} y={y} width={width} height={height} />
+      <text x={x + width / 2} y={y + height - 3}>
+        {text}
+        {text !== line.edge.label && <title>{lineTitle(line)}</title>}
       </text>
     </g>
-  )
+  ))
 
-function lineClass({ from, to, kind, label }: GraphEdge, { context }: Marks): string {
-  const wasTaken = context?.taken.has(moveKey(from, to, kind === 'event' ? label : null))
+function lineClass({ edge: { from, to, kind, label } }: DrawnLine, { context }: Marks) {
+  const event = kind === 'event' ? label : null
+  const wasTaken = context?.stays.some((stay) => stay.from === from && stay.state === to && stay.event === event)
   const isNext = context?.current === from && !context.hasEnded
   return ['line', kind, wasTaken && 'taken', isNext && 'ahead'].filter(Boolean).join(' ')
 }
 
-const lineTitle = ({ from, to, label }: GraphEdge): string =>
+const lineTitle = ({ edge: { from, to, label } }: DrawnLine) =>
   label === '' ? `${from} → ${to}` : `${from} → ${to}: ${label}`
 
 /** The end of a name says more. */
-const cutLeft = (text: string, most: number): string => {
+function cutLeft(text: string, most: number) {
   const characters = [...text]
   return characters.length <= most ? text : `…${characters.slice(1 - most).join('')}`
 }
+
+/** Where a line begins, bends and ends. */
+export const pointsOf = ({ sections }: DrawnLine): readonly Point[] =>
+  sections.flatMap(({ startPoint, bendPoints = [], endPoint }) => [startPoint, ...bendPoints, endPoint])
 
 /** With rounded corners. */
 function pathOf(points: readonly Point[]): string {
@@ -216,12 +222,12 @@ function towards(from: Point, to: Point): Point {
   return { x: from.x + (to.x - from.x) * share, y: from.y + (to.y - from.y) * share }
 }
 
-function arrowOf(points: readonly Point[]): string {
+/** The place and the direction of the end of a line. */
+function endOf(points: readonly Point[]) {
   const [before, end] = points.slice(-2)
-  if (!before || !end) return ''
-  const [dx, dy] = [Math.sign(end.x - before.x), Math.sign(end.y - before.y)]
-  const back = { x: end.x - dx * 8, y: end.y - dy * 8 }
-  return `M${end.x} ${end.y}L${back.x - dy * 4} ${back.y + dx * 4}L${back.x + dy * 4} ${back.y - dx * 4}Z`
+  if (!before || !end) return undefined
+  const degrees = (Math.atan2(end.y - before.y, end.x - before.x) * 180) / Math.PI
+  return `translate(${end.x} ${end.y}) rotate(${degrees})`
 }
 
 /** Signs of 14 by 14 pixels. */

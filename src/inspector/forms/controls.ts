@@ -2,7 +2,7 @@
 import { escapedKey, invalid, type FieldError } from '../../model/failure.ts'
 import { isObject, setOwn, type Json, type JsonObject } from '../../model/json/value.ts'
 import type { FormValues } from '../host.ts'
-import { skeletonOf } from './skeleton.ts'
+import { objectOf, skeletonOf } from './skeleton.ts'
 
 export interface Control {
   /** Name of the property. */
@@ -26,24 +26,22 @@ export const fieldNameOf = (property: string): string => `input.${property}`
 export const emptyBoxOf = (property: string): string => `empty.${property}`
 
 export function controlsOf({ properties, required, $defs: models }: JsonObject): readonly Control[] {
-  const needed = Array.isArray(required) ? required : []
+  const needed = new Set([required].flat())
   return Object.entries(objectOf(properties)).map(([name, property]) =>
-    controlOf(name, objectOf(property), needed.includes(name), objectOf(models)),
+    controlOf(name, objectOf(property), needed.has(name), objectOf(models)),
   )
 }
-
-const objectOf = (value: Json | undefined): JsonObject => (isObject(value) ? value : {})
 
 function controlOf(name: string, schema: JsonObject, isRequired: boolean, models: JsonObject): Control {
   const { description, default: initial, minLength, enum: values } = schema
   const types = typesOf(schema)
-  const choices = Array.isArray(values) ? values.filter((choice) => typeof choice === 'string') : []
+  const choices = [values].flat().filter((choice) => typeof choice === 'string')
   const kind = kindOf(types, choices.length > 0)
   return {
     name,
     kind,
     isRequired,
-    takesEmpty: kind === 'text' ? types.has('string') && !minLength : kind === 'choice' && choices.includes(''),
+    takesEmpty: kind === 'text' ? types.includes('string') && !minLength : kind === 'choice' && choices.includes(''),
     choices: choices.filter((choice) => choice !== ''),
     description: typeof description === 'string' ? description : null,
     initial: initial === undefined ? null : typeof initial === 'string' ? initial : JSON.stringify(initial),
@@ -51,22 +49,19 @@ function controlOf(name: string, schema: JsonObject, isRequired: boolean, models
   }
 }
 
-function kindOf(types: ReadonlySet<string>, hasChoices: boolean): Control['kind'] {
-  if (types.size === 0 || types.has('object') || types.has('array')) return 'json'
+function kindOf(types: readonly string[], hasChoices: boolean): Control['kind'] {
+  if (types.length === 0 || types.includes('object') || types.includes('array')) return 'json'
   if (hasChoices) return 'choice'
-  if (types.has('boolean')) return 'flag'
-  return types.has('number') || types.has('integer') ? 'number' : 'text'
+  if (types.includes('boolean')) return 'flag'
+  return types.includes('number') || types.includes('integer') ? 'number' : 'text'
 }
 
 /** The types of a value that is not null. Numbers may also be given as text, and references are to objects. */
-function typesOf(schema: JsonObject): Set<string> {
-  const { type, anyOf, oneOf, $ref: reference } = schema
-  if (typeof reference === 'string') return new Set(['object'])
+function typesOf({ type, anyOf, oneOf, $ref: reference }: JsonObject): readonly string[] {
+  if (typeof reference === 'string') return ['object']
   const own = [type].flat().filter((each) => typeof each === 'string')
-  const nested = [anyOf, oneOf].flat().filter(isObject)
-  const types = new Set([...own, ...nested.flatMap((each) => [...typesOf(each)])])
-  types.delete('null')
-  return types
+  const nested = [anyOf, oneOf].flat().filter(isObject).flatMap(typesOf)
+  return [...own, ...nested].filter((each) => each !== 'null')
 }
 
 /**

@@ -2,6 +2,7 @@
 import type { Child, FC, PropsWithChildren } from 'hono/jsx'
 import { getOwn } from '../../model/json/value.ts'
 import type { Refusal } from '../routes.tsx'
+import { faint } from '../parts/blocks.tsx'
 import { emptyBoxOf, fieldNameOf, pointerOf, type Control } from './controls.ts'
 
 interface FieldProps {
@@ -52,16 +53,12 @@ export const Field: FC<PropsWithChildren<FieldProps>> = ({
   )
 }
 
-const isWithin = (pointer: string, outer: string): boolean => pointer === outer || pointer.startsWith(`${outer}/`)
+const isWithin = (pointer: string, outer: string) => pointer === outer || pointer.startsWith(`${outer}/`)
 
 /** What was typed in a field of a form that was refused. */
 export const typedIn = (refusal: Refusal | null, name: string): string => refusal?.values.get(name)?.[0] ?? ''
 
-export const CheckBox: FC<{ readonly name: string; readonly refusal: Refusal | null; readonly label: string }> = ({
-  name,
-  refusal,
-  label,
-}) => (
+export const checkBox = (name: string, label: string, refusal: Refusal | null) => (
   <label class="row">
     <input type="checkbox" name={name} checked={refusal?.values.has(name) ?? false} /> {label}
   </label>
@@ -71,7 +68,7 @@ interface OptionsProps {
   readonly values: readonly string[]
   readonly selected: string
   /** What values are called, where it isn't their own text. */
-  readonly texts?: { readonly [value: string]: string }
+  readonly texts?: { readonly [value: string]: string } | undefined
   /** What the empty text stands for. */
   readonly empty?: string
 }
@@ -90,49 +87,39 @@ export const Options: FC<OptionsProps> = ({ values, selected, texts = {}, empty 
 /** Fields of one form. */
 const MAX_FIELDS = 200
 
-export interface InputFieldsProps {
-  readonly controls: readonly Control[]
-  readonly refusal: Refusal | null
-  /** Makes ids of fields unique on the page. */
-  readonly prefix: string
-}
-
-/** The fields of an input, and what was refused. */
-export const InputFields: FC<InputFieldsProps> = ({ controls, refusal, prefix }) => (
+/** The fields of an input, and what was refused. `prefix`: makes ids of fields unique on the page. */
+export const inputFields = (controls: readonly Control[], refusal: Refusal | null, prefix: string) => (
   <>
-    <RefusalNotice refusal={refusal} pointers={controls.map(({ name }) => pointerOf(name))} />
-    {controls.slice(0, MAX_FIELDS).map(({ name, ...control }, index) => (
+    {refusalNotice(
+      refusal,
+      controls.map(({ name }) => pointerOf(name)),
+    )}
+    {controls.slice(0, MAX_FIELDS).map((control, index) => (
       <Field
         id={`${prefix}-${index}`}
-        label={name}
+        label={control.name}
         hint={[control.description, control.initial !== null && `${control.initial} if left empty`]
           .filter(Boolean)
           .join('; ')}
         isRequired={control.isRequired}
-        pointer={pointerOf(name)}
+        pointer={pointerOf(control.name)}
         refusal={refusal}
-        // What must be given begins with what it looks like; what may be left out stays empty, which means that it is.
-        control={(attributes) =>
-          input(
-            control,
-            refusal ? typedIn(refusal, fieldNameOf(name)) : control.isRequired ? (control.skeleton ?? '') : '',
-            { ...attributes, name: fieldNameOf(name) },
-          )
-        }
+        control={(attributes) => input(control, refusal, { ...attributes, name: fieldNameOf(control.name) })}
       >
-        {control.takesEmpty && <CheckBox name={emptyBoxOf(name)} refusal={refusal} label="empty text" />}
+        {control.takesEmpty && checkBox(emptyBoxOf(control.name), 'empty text', refusal)}
       </Field>
     ))}
-    {controls.length > MAX_FIELDS && (
-      <p class="faint">{`${controls.length - MAX_FIELDS} more inputs are left out here: the API takes them.`}</p>
-    )}
+    {controls.length > MAX_FIELDS &&
+      faint(`${controls.length - MAX_FIELDS} more inputs are left out here: the API takes them.`)}
   </>
 )
 
 /** Lines of a text area. */
 const MAX_ROWS = 16
 
-function input({ kind, choices, skeleton }: Omit<Control, 'name'>, value: string, attributes: object): Child {
+function input({ name, kind, choices, skeleton, isRequired }: Control, refusal: Refusal | null, attributes: object) {
+  // What must be given begins with what it looks like; what may be left out stays empty, which means that it is.
+  const value = refusal ? typedIn(refusal, fieldNameOf(name)) : (isRequired && skeleton) || ''
   if (kind === 'json')
     return (
       <textarea
@@ -156,10 +143,7 @@ function input({ kind, choices, skeleton }: Omit<Control, 'name'>, value: string
 }
 
 /** What was refused. `pointers`: of what is told beside fields. */
-export const RefusalNotice: FC<{ readonly refusal: Refusal | null; readonly pointers?: readonly string[] }> = ({
-  refusal,
-  pointers = [],
-}) => {
+export function refusalNotice(refusal: Refusal | null, pointers: readonly string[]) {
   if (!refusal) return null
   const others = refusal.errors.filter(({ pointer }) => !pointers.some((outer) => isWithin(pointer, outer)))
   return (

@@ -2,7 +2,7 @@
 // They are those that the API describes.
 import type { Context } from 'hono'
 import type { FC } from 'hono/jsx'
-import { fieldSchema, fieldText, type Call } from '../../api/call.ts'
+import { fieldSchema, fieldText, type Call, type RequestOf } from '../../api/call.ts'
 import { CALLS } from '../../api/calls.ts'
 import { CONTEXT_STATUSES, isFinished, type Status } from '../../model/context.ts'
 import { getOwn, isObject } from '../../model/json/value.ts'
@@ -48,16 +48,18 @@ export const filterText = (filters: object): string =>
 export const streamFilters = (filters: ListFilters): string =>
   new URLSearchParams(Object.entries(filters).filter(([name]) => !/^paused$|After$|Before$/.test(name))).toString()
 
-/** Texts as the fields of a request; those that are no fields of it are left out. */
-export const typedTexts = ({ query }: Call, texts: { readonly [name: string]: string | undefined }) =>
-  Object.fromEntries(
-    Object.entries(query).flatMap(([name, type]) => {
-      const text = texts[name]
-      if (text === undefined) return []
-      const { type: kind } = fieldSchema(type)
-      return [[name, kind === 'array' ? text.split(',') : fieldText(text, kind)]]
-    }),
-  )
+/** Texts as the fields of a request, which its call checks; those that are no fields of it are left out. */
+export function typedTexts<C extends Call>(
+  { query }: C,
+  texts: { readonly [name: string]: string | undefined },
+): RequestOf<C> {
+  const fields: unknown[][] = Object.entries(query).flatMap(([name, type]) => {
+    const text = texts[name]
+    const { type: kind } = fieldSchema(type)
+    return text === undefined ? [] : [[name, kind === 'array' ? text.split(',') : fieldText(text, kind)]]
+  })
+  return Object.fromEntries(fields)
+}
 
 interface FilterFormProps {
   /** Address of the list. */
@@ -74,8 +76,7 @@ interface FilterFormProps {
 export const FilterForm: FC<FilterFormProps> = ({ action, filters, list, common, known }) => {
   const more = filterNames(list).filter((name) => !common.includes(name))
   const fieldOf = (name: string) => {
-    const own: Own = getOwn(OWN, name) ?? {}
-    const { label = name, empty = 'all', texts = {} } = own
+    const { label = name, empty = 'all', ...own }: Own = getOwn(OWN, name) ?? {}
     const { enum: values, items, type: kind, description = '' } = fieldSchema(list.query[name])
     const choices =
       own.choices ?? (kind === 'boolean' ? ['true', 'false'] : (values ?? (isObject(items) && items['enum'])))
@@ -86,7 +87,7 @@ export const FilterForm: FC<FilterFormProps> = ({ action, filters, list, common,
         {label}
         {Array.isArray(choices) ? (
           <select name={name}>
-            <Options values={choices.map(String)} selected={value} texts={texts} empty={empty} />
+            <Options values={choices.map(String)} selected={value} texts={own.texts} empty={empty} />
           </select>
         ) : (
           <input name={name} value={value} list={suggested && `${name}-list`} autocomplete="off" />
@@ -116,14 +117,13 @@ export const FilterForm: FC<FilterFormProps> = ({ action, filters, list, common,
   )
 }
 
-/**
- * What the description of a filter does not say: its label, its choices and what they are called, and what it means to
- * leave it empty.
- */
+/** What the description of a filter does not say. */
 interface Own {
   readonly label?: string
   readonly choices?: readonly string[]
+  /** What choices are called. */
   readonly texts?: { readonly [choice: string]: string }
+  /** What it means to leave it empty. */
   readonly empty?: string
 }
 

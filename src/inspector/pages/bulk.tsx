@@ -1,15 +1,13 @@
 // inspector/pages: what is done with many contexts: it is asked for, confirmed, and begins as an operation.
-import type { FC } from 'hono/jsx'
-import { check } from '../../api/call.ts'
 import { CALLS } from '../../api/calls.ts'
 import { COMMAND_NAMES, COMMANDS, type CommandName } from '../../api/commands.ts'
-import type { OperationRequest } from '../../api/operations.ts'
 import { malformed } from '../../model/failure.ts'
 import { getOwn } from '../../model/json/value.ts'
-import { RefusalNotice } from '../forms/fields.tsx'
-import { InputsField, inputsOf, RETRY_POINTERS, RetryFields, retryOptionsOf } from '../forms/retry-fields.tsx'
+import { refusalNotice } from '../forms/fields.tsx'
+import { inputsField, inputsOf, RETRY_POINTERS, retryFields, retryOptionsOf } from '../forms/retry-fields.tsx'
 import { Layout, PostForm } from '../layout.tsx'
-import { filtersIn, filterText, statusesIn, typedTexts, type ListFilters } from '../forms/filters.tsx'
+import { filtersIn, filterText, statusesIn, typedTexts } from '../forms/filters.tsx'
+import { faint } from '../parts/blocks.tsx'
 import { operationHref } from '../parts/links.tsx'
 import { isRetryable } from '../parts/status.tsx'
 import { checkRole, type PageRoutes, type Refusal, type SentForm } from '../routes.tsx'
@@ -18,34 +16,28 @@ import { countedContexts, VERBS } from './operations.tsx'
 export function addBulkPage(pages: PageRoutes): void {
   pages.post('/contexts/many', {
     async run(form) {
-      const request = bulkRequestOf(form)
-      checkRole(form.viewer, COMMANDS[request.command].role)
+      const { command, word, ids, filters } = bulkRequestOf(form)
+      checkRole(form.viewer, COMMANDS[command].role)
       if (form.text('sure') !== 'yes') return { page: await confirmPage(form, null) }
-      const operation: OperationRequest = { ...meantBy(request, form), ...doing(request, form) }
-      const { operationId } = await form.viewer.api.startOperation(operation)
+      const { operationId } = await form.viewer.api.startOperation({
+        // Those that were chosen are meant whatever has become of them; each that can't take it is told.
+        ...(form.text('scope') === 'chosen'
+          ? { filter: { status: 'all' }, contextIds: ids }
+          : { filter: { ...filters } }),
+        do: command,
+        ...withOf(command, word, form),
+      })
       return operationHref(operationId ?? '')
     },
     again: confirmPage,
   })
 }
 
-interface BulkRequest {
-  readonly command: CommandName
-  /** The tag, or the name of the event; empty for others. */
-  readonly word: string
-  /** Those that were chosen. */
-  readonly ids: readonly number[]
-  /** Filters of the list that they were chosen from; for a retry, only failed and terminated contexts are meant. */
-  readonly filters: ListFilters
-  /** Address of the list. */
-  readonly back: string
-}
-
 /** What the word of a command is. */
 const WORDS: { readonly [command: string]: 'tag' | 'event' } = { tag: 'tag', untag: 'tag', event: 'event' }
 
 /** @throws FluxError `malformed` when it does not say what is to be done */
-function bulkRequestOf({ text, values }: SentForm): BulkRequest {
+function bulkRequestOf({ text, values }: SentForm) {
   const command = COMMAND_NAMES.find((each) => each === text('do') && COMMANDS[each].schema !== null)
   if (command === undefined) throw malformed('it is not known what is to be done')
   const kind = getOwn(WORDS, command)
@@ -56,31 +48,22 @@ function bulkRequestOf({ text, values }: SentForm): BulkRequest {
   const retried = command === 'retry' ? statusesIn(filters).filter(isRetryable) : []
   return {
     command,
+    /** The tag, or the name of the event; empty for others. */
     word,
+    /** Those that were chosen. */
     ids: (values.get('id') ?? []).map(Number).filter((id) => Number.isSafeInteger(id) && id > 0),
+    /** Filters of the list that they were chosen from; for a retry, only failed and terminated contexts are meant. */
     filters: retried.length === 0 ? filters : { ...filters, status: retried.join(',') },
+    /** Address of the list. */
     back,
   }
 }
 
-/** Those that were chosen are meant whatever has become of them; each that can't take it is told. */
-const meantBy = ({ filters, ids }: BulkRequest, { text }: SentForm) =>
-  text('scope') === 'chosen' ? { filter: { status: 'all' }, contextIds: [...ids] } : { filter: { ...filters } }
-
-function doing({ command, word }: BulkRequest, form: SentForm) {
-  switch (command) {
-    case 'event': {
-      const input = inputsOf(form.text('inputs'))
-      return { do: command, with: { event: word, ...(input && { input }) } }
-    }
-    case 'tag':
-    case 'untag':
-      return { do: command, with: { tags: [word] } }
-    case 'retry':
-      return { do: command, with: retryOptionsOf(form) }
-    default:
-      return { do: command }
-  }
+function withOf(command: CommandName, word: string, form: SentForm) {
+  if (command === 'retry') return { with: retryOptionsOf(form) }
+  if (word === '') return {}
+  if (command !== 'event') return { with: { tags: [word] } }
+  return { with: { event: word, ...inputsOf(form.text('inputs')) } }
 }
 
 /** What will happen, where the word alone does not say it. */
@@ -95,8 +78,9 @@ const HINTS: { readonly [command in CommandName]?: string } = {
 /** Asks before many are changed, and takes what that needs. */
 async function confirmPage(form: SentForm, refused: Refusal | null) {
   const { command, word, ids, filters, back } = bulkRequestOf(form)
-  const counted = typedTexts(CALLS.countContexts, { ...filters, status: statusesIn(filters).join(',') })
-  const { total } = await form.viewer.api.countContexts(check(CALLS.countContexts, counted))
+  const { total } = await form.viewer.api.countContexts(
+    typedTexts(CALLS.countContexts, { ...filters, status: statusesIn(filters).join(',') }),
+  )
   // In an operation, pointers are behind `/with`.
   const errors = refused?.errors.map((error) => ({ ...error, pointer: error.pointer.replace(/^\/with\b/, '') })) ?? []
   const refusal = refused && { ...refused, errors }
@@ -113,28 +97,23 @@ async function confirmPage(form: SentForm, refused: Refusal | null) {
         )
       }
     >
-      <PostForm action="/inspector/contexts/many" once>
-        <input type="hidden" name="do" value={command} />
-        <input type="hidden" name="with" value={word} />
-        <input type="hidden" name="back" value={back} />
-        <input type="hidden" name="sure" value="yes" />
-        {ids.map((id) => (
-          <input type="hidden" name="id" value={String(id)} />
-        ))}
-        <RefusalNotice refusal={refusal} pointers={RETRY_POINTERS} />
-        <Scope
-          chosen={ids.length}
-          matched={`${countedContexts(total)} that match: ${filterText(filters)}`}
-          isChosen={isChosen}
-        />
-        {HINTS[command] !== undefined && <p class="faint">{HINTS[command]}</p>}
-        {command === 'event' && <InputsField label="Inputs of the event" refusal={refusal} />}
+      <PostForm
+        action="/inspector/contexts/many"
+        once
+        values={{ do: command, with: word, back, sure: 'yes', id: ids.map(String) }}
+      >
+        {refusalNotice(refusal, RETRY_POINTERS)}
+        <fieldset class="stack">
+          <legend class="hidden">Which</legend>
+          {ids.length > 0 && scope('chosen', `${countedContexts(ids.length)} that you chose`, isChosen)}
+          {scope('all', `all ${countedContexts(total)} that match: ${filterText(filters)}`, !isChosen)}
+        </fieldset>
+        {HINTS[command] && faint(HINTS[command])}
+        {command === 'event' && inputsField('Inputs of the event', refusal)}
         {command === 'retry' && (
           <details open={refusal !== null}>
             <summary>Otherwise …</summary>
-            <section>
-              <RetryFields states={[]} refusal={refusal} />
-            </section>
+            <section>{retryFields([], refusal)}</section>
           </details>
         )}
         <div class="row">
@@ -148,25 +127,9 @@ async function confirmPage(form: SentForm, refused: Refusal | null) {
   )
 }
 
-interface ScopeProps {
-  /** How many were chosen. */
-  readonly chosen: number
-  /** Those that match, in words. */
-  readonly matched: string
-  readonly isChosen: boolean
-}
-
-const Scope: FC<ScopeProps> = ({ chosen, matched, isChosen }) => (
-  <fieldset class="stack">
-    <legend class="hidden">Which</legend>
-    {chosen > 0 && (
-      <label class="row">
-        <input type="radio" name="scope" value="chosen" checked={isChosen} />{' '}
-        {`${countedContexts(chosen)} that you chose`}
-      </label>
-    )}
-    <label class="row">
-      <input type="radio" name="scope" value="all" checked={!isChosen} /> {`all ${matched}`}
-    </label>
-  </fieldset>
+/** Which contexts are meant. */
+const scope = (value: string, text: string, isChosen: boolean) => (
+  <label class="row">
+    <input type="radio" name="scope" value={value} checked={isChosen} /> {text}
+  </label>
 )

@@ -1,15 +1,14 @@
 // inspector/pages: deliveries to webhooks, with what became of them and a way to send one again.
 import type { Context } from 'hono'
-import type { FC } from 'hono/jsx'
 import { CALLS } from '../../api/calls.ts'
-import { DELIVERY_OUTCOMES, type DeliveryView, type WebhookView } from '../../api/webhooks.ts'
+import type { DeliveryView, WebhookView } from '../../api/webhooks.ts'
 import { shellWord } from '../../model/start-command.ts'
 import { Layout, PostForm } from '../layout.tsx'
-import { Empty, Section } from '../parts/blocks.tsx'
+import { Empty, faint, Section } from '../parts/blocks.tsx'
 import { jsonText } from '../parts/cut-text.tsx'
-import { FilterForm, filtersIn, parametersOf } from '../forms/filters.tsx'
-import { contextHref, ServiceLink } from '../parts/links.tsx'
-import { Table, times, type Column } from '../parts/table.tsx'
+import { FilterForm, filtersIn, parametersOf, typedTexts } from '../forms/filters.tsx'
+import { contextHref } from '../parts/links.tsx'
+import { numbers, SERVICE, Table, times, type Column } from '../parts/table.tsx'
 import { durationText, When } from '../parts/time.tsx'
 import type { PageRoutes } from '../routes.tsx'
 import type { Viewer } from '../viewer.ts'
@@ -20,7 +19,7 @@ const HREF = '/inspector/deliveries'
 const MAX_REQUEST_CHARACTERS = 4000
 
 export function addDeliveriesPage(pages: PageRoutes): void {
-  pages.get('/deliveries', 'plain', list)
+  pages.get('/deliveries', list)
   pages.post('/deliveries/replay', {
     async run({ viewer, text }) {
       const { status, contextId } = await viewer.api.replayDelivery({ deliveryId: text('deliveryId') })
@@ -30,20 +29,15 @@ export function addDeliveriesPage(pages: PageRoutes): void {
 }
 
 async function list({ api, origin, may }: Viewer, c: Context) {
-  const parameters = parametersOf(c)
-  const { urlPath, after } = parameters
-  const outcome = DELIVERY_OUTCOMES.find((each) => each === parameters['outcome'])
+  const { after, ...parameters } = parametersOf(c)
   const filters = filtersIn(parameters, CALLS.listDeliveries)
   const [webhooks, { deliveries, next }] = await Promise.all([
     api.listWebhooks(),
-    api.listDeliveriesPage({ limit: PAGE_LIMIT, urlPath, outcome, after }),
+    api.listDeliveriesPage({ ...typedTexts(CALLS.listDeliveries, { ...filters, after }), limit: PAGE_LIMIT }),
   ])
   return (
-    <Layout
-      title="Deliveries"
-      lead={<p class="faint">Requests to the webhooks of services, and what became of them.</p>}
-    >
-      <Replayed status={numberIn(c, 'done')} contextId={numberIn(c, 'context')} />
+    <Layout title="Deliveries" lead={faint('Requests to the webhooks of services, and what became of them.')}>
+      {replayNotice(numberIn(c, 'done'), numberIn(c, 'context'))}
       {webhooks.length > 0 && (
         <>
           <Section id="webhooks" title="Webhooks">
@@ -89,17 +83,14 @@ function nothing([first]: readonly WebhookView[], isFiltered: boolean, origin: s
 }
 
 /** An address may come from any page, so nothing of it is shown but numbers. */
-function numberIn(c: Context, name: string): number | null {
-  const text = c.req.query(name) ?? ''
-  return /^\d{1,16}$/.test(text) ? Number(text) : null
-}
+const numberIn = (c: Context, name: string) => /^\d{1,16}$/.exec(c.req.query(name) ?? '')?.[0]
 
 /** What became of a delivery that was sent again. */
-const Replayed: FC<{ readonly status: number | null; readonly contextId: number | null }> = ({ status, contextId }) =>
-  status === null ? null : (
+const replayNotice = (status: string | undefined, contextId: string | undefined) =>
+  status && (
     <p class="notice" role="status">
       {`Sent again: ${status}`}
-      {contextId !== null && (
+      {contextId && (
         <>
           , <a href={contextHref(contextId)}>{`context ${contextId}`}</a>
         </>
@@ -113,7 +104,7 @@ const WEBHOOK_COLUMNS: readonly Column<WebhookView>[] = [
     class: 'lead',
     cell: ({ httpMethods, urlPath }) => <code>{`${httpMethods.join('/')} /api${urlPath}`}</code>,
   },
-  { head: 'service', cell: (webhook) => <ServiceLink service={webhook} /> },
+  SERVICE,
   {
     head: 'verified by',
     isLabelled: true,
@@ -132,12 +123,10 @@ const WEBHOOK_COLUMNS: readonly Column<WebhookView>[] = [
     head: 'last',
     isLabelled: true,
     cell: ({ last }) =>
-      last ? (
+      last && (
         <>
           {last.outcome} <When at={last.time} />
         </>
-      ) : (
-        ''
       ),
   },
 ]
@@ -174,21 +163,11 @@ const COLUMNS: readonly Column<DeliveryView>[] = [
       )
     },
   },
-  { head: 'answer', isNumber: true, isLabelled: true, cell: ({ status }) => status ?? '–' },
-  {
-    head: 'took',
-    isNumber: true,
-    isLabelled: true,
-    cell: ({ duration }) => (duration === null ? '–' : durationText(duration)),
-  },
-  {
-    head: 'context',
-    isNumber: true,
-    isLabelled: true,
-    cell: ({ contextId }) => (contextId === null ? '' : <a href={contextHref(contextId)}>{contextId}</a>),
-  },
+  numbers('answer', ({ status }) => status ?? '–'),
+  numbers('took', ({ duration }) => (duration === null ? '–' : durationText(duration))),
+  numbers('context', ({ contextId }) => contextId && <a href={contextHref(contextId)}>{contextId}</a>),
   times('when', ({ time }) => time),
-  { head: 'why', cell: ({ reason }) => reason ?? '' },
+  { head: 'why', cell: ({ reason }) => reason },
 ]
 
 const REPLAY: Column<DeliveryView> = {
@@ -197,8 +176,12 @@ const REPLAY: Column<DeliveryView> = {
   cell: ({ deliveryId, outcome, request }) =>
     request !== null &&
     outcome !== 'handshake' && (
-      <PostForm action={`${HREF}/replay`} submit="Replay" does={`Replay ${deliveryId}`} tone="plain">
-        <input type="hidden" name="deliveryId" value={deliveryId} />
-      </PostForm>
+      <PostForm
+        action={`${HREF}/replay`}
+        values={{ deliveryId }}
+        submit="Replay"
+        does={`Replay ${deliveryId}`}
+        tone="plain"
+      />
     ),
 }

@@ -1,8 +1,7 @@
 // inspector/pages: how the server is, and those that share its store; and what failed in the last hour.
-import type { FC } from 'hono/jsx'
 import type { ServerHealth } from '../host.ts'
 import { Layout } from '../layout.tsx'
-import { Empty, Facts, Section } from '../parts/blocks.tsx'
+import { Empty, factList, faint, Section } from '../parts/blocks.tsx'
 import { contextsHref } from '../parts/links.tsx'
 import { figures, Table, type Column } from '../parts/table.tsx'
 import { cutText } from '../parts/texts.ts'
@@ -17,7 +16,7 @@ const MAX_FAILED = 1000
 const MAX_MESSAGE_CHARACTERS = 200
 
 export function addHealthPage(pages: PageRoutes): void {
-  pages.get('/health', 'chart', async (viewer) => {
+  pages.get('/health', async (viewer) => {
     const [health, { errors, isCut }] = await Promise.all([pages.options.health(), failedIn(viewer)])
     const { trouble, store, uptimeMs, lagMs, memoryBytes, steps } = health
     return (
@@ -45,7 +44,7 @@ export function addHealthPage(pages: PageRoutes): void {
                 idOf={({ type }) => `error-${type}`}
                 empty={<Empty>No context failed.</Empty>}
               />
-              {isCut && <p class="faint">There are more: only the newest were counted.</p>}
+              {isCut && faint('There are more: only the newest were counted.')}
             </Section>
             <Section id="steps" title="Steps under way on this server">
               <Table columns={STEP_COLUMNS} rows={steps} />
@@ -53,16 +52,14 @@ export function addHealthPage(pages: PageRoutes): void {
           </div>
           <div class="side">
             <Section id="server" title="This server" class="box">
-              <Facts
-                facts={[
-                  ['store', viewer.caller.roles.length > 0 ? store : null],
-                  ['runs since', durationText(uptimeMs)],
-                  ['lag (p99)', durationText(lagMs)],
-                  ['memory', `${Math.round(memoryBytes / 1_048_576)} MB`],
-                ]}
-              />
+              {factList([
+                ['store', viewer.caller.roles.length > 0 ? store : null],
+                ['runs since', durationText(uptimeMs)],
+                ['lag (p99)', durationText(lagMs)],
+                ['memory', `${Math.round(memoryBytes / 1_048_576)} MB`],
+              ])}
             </Section>
-            <Servers {...health} />
+            {serverList(health)}
           </div>
         </div>
       </Layout>
@@ -70,10 +67,10 @@ export function addHealthPage(pages: PageRoutes): void {
   })
 }
 
-const Servers: FC<ServerHealth> = ({ servers, runId }) => (
+const serverList = ({ servers, runId }: ServerHealth) => (
   <Section id="servers" title="Servers" class="box">
     {servers.length === 0 ? (
-      <p class="faint">This one alone: its store is embedded.</p>
+      faint('This one alone: its store is embedded.')
     ) : (
       <ul>
         {servers.map((server) => (

@@ -1,11 +1,10 @@
 // inspector/pages: how far an operation is, and the list of operations.
-import type { FC } from 'hono/jsx'
 import { COMMANDS, type CommandName } from '../../api/commands.ts'
 import type { OperationView } from '../../api/operations.ts'
 import { FluxError } from '../../model/failure.ts'
 import { shellWord } from '../../model/start-command.ts'
 import { Layout, PostForm } from '../layout.tsx'
-import { CutLine, Empty, Section } from '../parts/blocks.tsx'
+import { cutLine, Empty, faint, Section } from '../parts/blocks.tsx'
 import { filterText } from '../forms/filters.tsx'
 import { contextsHref, fullNameOf, operationHref } from '../parts/links.tsx'
 import { contextIds, figures, Table, times, type Column } from '../parts/table.tsx'
@@ -25,14 +24,15 @@ export const VERBS: { readonly [command in CommandName]: string } = {
   migrate: 'Migrate',
 }
 
-export const countedContexts = (count: number): string =>
-  count === 1 ? '1 context' : `${count.toLocaleString('en')} contexts`
+const figure = (count: number) => count.toLocaleString('en')
+
+export const countedContexts = (count: number): string => (count === 1 ? '1 context' : `${figure(count)} contexts`)
 
 const PAGE_LIMIT = 50
 
 export function addOperationPages(pages: PageRoutes): void {
-  pages.get('/operations', 'plain', (viewer, c) => list(viewer, c.req.query('after')))
-  pages.get('/operations/:id', 'plain', async (viewer, c) =>
+  pages.get('/operations', (viewer, c) => list(viewer, c.req.query('after')))
+  pages.get('/operations/:id', async (viewer, c) =>
     operationPage(viewer, await viewer.api.getOperation({ operationId: c.req.param('id') ?? '' })),
   )
   pages.post('/operations/:id/stop', {
@@ -47,23 +47,21 @@ export function addOperationPages(pages: PageRoutes): void {
   })
 }
 
-function unlessDone(error: unknown): void {
+function unlessDone(error: unknown) {
   if (!(error instanceof FluxError) || error.failure.kind !== 'conflict') throw error
 }
 
-const isRunning = ({ status }: OperationView): boolean => status === 'running'
+const isRunning = ({ status }: OperationView) => status === 'running'
 
 /** Class of each status, for its colour and sign. */
 const TONES = { running: 'running', done: 'completed', stopped: 'terminated' }
 
-const Sign: FC<OperationView> = ({ status }) => <span class={`status ${TONES[status]}`}>{status}</span>
+const signOf = ({ status }: OperationView) => <span class={`status ${TONES[status]}`}>{status}</span>
 
 /** Contexts that it is about: some may have come to match since it began. */
-const meantBy = ({ matched, done }: OperationView): number => Math.max(matched, done)
+const sizeOf = ({ matched, done }: OperationView) => Math.max(matched, done)
 
-const titleOf = (operation: OperationView): string => `${VERBS[operation.do]} ${countedContexts(meantBy(operation))}`
-
-const figure = (count: number): string => count.toLocaleString('en')
+const titleOf = (operation: OperationView) => `${VERBS[operation.do]} ${countedContexts(sizeOf(operation))}`
 
 function operationPage({ may }: Viewer, operation: OperationView) {
   const { operationId, errors, failed } = operation
@@ -71,11 +69,11 @@ function operationPage({ may }: Viewer, operation: OperationView) {
     <Layout
       title={titleOf(operation)}
       place="Contexts"
-      aside={<Sign {...operation} />}
+      aside={signOf(operation)}
       lead={
         <>
-          <Progress {...operation} />
-          <p class="faint">{`Of those that match: ${filterText(operation.filter)}`}</p>
+          {progressOf(operation)}
+          {faint(`Of those that match: ${filterText(operation.filter)}`)}
         </>
       }
       polls={isRunning(operation)}
@@ -96,17 +94,17 @@ function operationPage({ may }: Viewer, operation: OperationView) {
   )
 }
 
-const Progress: FC<OperationView> = ({ status, done, changed, failed, startedAt, endedAt, ...operation }) => {
-  const isWhole = status === 'done'
-  const most = Math.max(operation.matched, done)
+function progressOf(operation: OperationView) {
+  const { status, done, changed, failed, startedAt, endedAt } = operation
+  const size = sizeOf(operation)
   const took = endedAt === null ? '' : `, in ${durationText(endedAt - startedAt)}`
   return (
     <>
-      <progress aria-label="Progress" value={isWhole ? 1 : done} max={isWhole ? 1 : Math.max(most, 1)}>
-        {`${done} of ${most}`}
+      <progress aria-label="Progress" value={status === 'done' ? size || 1 : done} max={size || 1}>
+        {`${done} of ${size}`}
       </progress>
       <p class="sentence">
-        {`${figure(done)} of ${figure(most)} done, ${figure(changed)} changed, ${figure(failed)} failed${took}.`}{' '}
+        {`${figure(done)} of ${figure(size)} done, ${figure(changed)} changed, ${figure(failed)} failed${took}.`}{' '}
         <small>
           Began <When at={startedAt} />
         </small>
@@ -133,7 +131,7 @@ async function list({ api, origin }: Viewer, after: string | undefined) {
       title="Operations"
       place="Contexts"
       aside={<a href={contextsHref()}>All contexts</a>}
-      lead={<p class="faint">What was done with many contexts at once. Each is kept for 7 days after its end.</p>}
+      lead={faint('What was done with many contexts at once. Each is kept for 7 days after its end.')}
       polls={operations.some(isRunning)}
     >
       <Table
@@ -153,7 +151,7 @@ async function list({ api, origin }: Viewer, after: string | undefined) {
 }
 
 const COLUMNS: readonly Column<OperationView>[] = [
-  { head: 'status', cell: (operation) => <Sign {...operation} /> },
+  { head: 'status', cell: signOf },
   {
     head: 'what',
     cell: (operation) => (
@@ -162,7 +160,7 @@ const COLUMNS: readonly Column<OperationView>[] = [
       </a>
     ),
   },
-  { head: 'of those that match', cell: ({ filter }) => <CutLine text={filterText(filter)} /> },
+  { head: 'of those that match', cell: ({ filter }) => cutLine(filterText(filter)) },
   figures('done', ({ done }) => done),
   figures('changed', ({ changed }) => changed),
   figures('failed', ({ failed }) => failed),

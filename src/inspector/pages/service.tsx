@@ -1,14 +1,14 @@
 // inspector/pages: one service: its diagram with how many contexts are in each state, and a form that starts one.
 import type { Context } from 'hono'
-import type { FC } from 'hono/jsx'
+import type { JsonObject } from '../../model/json/value.ts'
 import type { ServicesView } from '../../api/services.ts'
 import { notFound } from '../../model/failure.ts'
-import { Diagram } from '../diagram/svg.tsx'
-import { controlsOf, typedInput, type Control } from '../forms/controls.ts'
-import { InputFields, typedIn } from '../forms/fields.tsx'
+import { diagram } from '../diagram/svg.tsx'
+import { controlsOf, typedInput } from '../forms/controls.ts'
+import { inputFields, typedIn } from '../forms/fields.tsx'
 import { Layout, PostForm } from '../layout.tsx'
 import { Section } from '../parts/blocks.tsx'
-import { JsonBlock } from '../parts/cut-text.tsx'
+import { jsonBlock } from '../parts/cut-text.tsx'
 import { streamFilters } from '../forms/filters.tsx'
 import { contextHref, contextsHref, fullNameOf, serviceHref } from '../parts/links.tsx'
 import { figures, Table } from '../parts/table.tsx'
@@ -16,7 +16,7 @@ import type { PageRoutes, Refusal } from '../routes.tsx'
 import type { Viewer } from '../viewer.ts'
 
 export function addServicePage(pages: PageRoutes): void {
-  pages.get('/services/:package/:fluxName', 'large', (viewer, c) => page(pages, viewer, nameOf(c)))
+  pages.get('/services/:package/:fluxName', (viewer, c) => page(pages, viewer, c))
   pages.post('/services/:package/:fluxName/start', {
     async run({ c, viewer: { api }, values, text, idempotencyKey }) {
       const { input: schema } = await api.getServiceSchema(nameOf(c))
@@ -33,22 +33,18 @@ export function addServicePage(pages: PageRoutes): void {
       })
       return contextHref(contextId)
     },
-    again: ({ c, viewer }, refusal) => page(pages, viewer, nameOf(c), refusal),
+    again: ({ c, viewer }, refusal) => page(pages, viewer, c, refusal),
   })
 }
 
-interface Name {
-  readonly package: string
-  readonly fluxName: string
-}
-
-const nameOf = (c: Context): Name => ({
+const nameOf = (c: Context) => ({
   package: c.req.param('package') ?? '',
   fluxName: c.req.param('fluxName') ?? '',
 })
 
 /** `refusal`: of a start that was sent. */
-async function page({ drawings }: PageRoutes, { api, may }: Viewer, named: Name, refusal: Refusal | null = null) {
+async function page({ drawingOf }: PageRoutes, { api, may }: Viewer, c: Context, refusal: Refusal | null = null) {
+  const named = nameOf(c)
   const name = fullNameOf(named)
   const [{ services }, { input }, definition, counted] = await Promise.all([
     api.listServices({}),
@@ -58,7 +54,7 @@ async function page({ drawings }: PageRoutes, { api, may }: Viewer, named: Name,
   ])
   const service = services.find((each) => fullNameOf(each) === name)
   if (!service) throw notFound(`package '${named.package}' has no service '${named.fluxName}'`)
-  const drawing = await drawings.of(service.definition, definition)
+  const drawing = await drawingOf(service.definition, definition)
   const counts = new Map(Object.entries(counted.counts))
   const hrefOf = (currentState: string) => contextsHref({ fluxName: name, currentState })
   return (
@@ -85,52 +81,42 @@ async function page({ drawings }: PageRoutes, { api, may }: Viewer, named: Name,
       <div class="columns">
         <div class="side">
           <div data-part="diagram">
-            {drawing ? (
-              <Diagram drawing={drawing} marks={{ counts, hrefOf }} label={`Diagram of ${name}`} />
-            ) : (
-              <StateList states={service.states} counts={counts} hrefOf={hrefOf} />
-            )}
+            {drawing ? diagram(drawing, { counts, hrefOf }, `Diagram of ${name}`) : stateList(service, counts, hrefOf)}
           </div>
-          <StartedBy {...service} />
+          {startedBy(service)}
           <details>
             <summary>Definition</summary>
-            <JsonBlock value={definition} />
+            {jsonBlock(definition)}
           </details>
         </div>
-        {may('invoke') && (
-          <StartForm action={`${serviceHref(service)}/start`} controls={controlsOf(input)} refusal={refusal} />
-        )}
+        {may('invoke') && startForm(`${serviceHref(service)}/start`, input, refusal)}
       </div>
     </Layout>
   )
 }
 
-interface StartFormProps {
-  readonly action: string
-  readonly controls: readonly Control[]
-  readonly refusal: Refusal | null
-}
-
-const StartForm: FC<StartFormProps> = ({ action, controls, refusal }) => (
+const startForm = (action: string, schema: JsonObject, refusal: Refusal | null) => (
   <Section id="start" title="Start" class="box">
     <PostForm action={action} once submit="Start">
-      <InputFields controls={controls} refusal={refusal} prefix="start" />
-      <div class="field">
-        <label for="start-key">key</label>
-        <input id="start-key" name="key" value={typedIn(refusal, 'key')} autocomplete="off" />
-        <small>unique among the unfinished contexts; that of the definition if left empty</small>
-      </div>
-      <div class="field">
-        <label for="start-tags">tags</label>
-        <input id="start-tags" name="tags" value={typedIn(refusal, 'tags')} autocomplete="off" />
-        <small>separated by commas</small>
-      </div>
+      {inputFields(controlsOf(schema), refusal, 'start')}
+      {textField('key', 'unique among the unfinished contexts; that of the definition if left empty', refusal)}
+      {textField('tags', 'separated by commas', refusal)}
     </PostForm>
   </Section>
 )
 
-const StartedBy: FC<ServicesView['services'][number]> = ({ triggers, webhooks }) =>
-  triggers.length === 0 && webhooks.length === 0 ? null : (
+const textField = (name: string, hint: string, refusal: Refusal | null) => (
+  <div class="field">
+    <label for={`start-${name}`}>{name}</label>
+    <input id={`start-${name}`} name={name} value={typedIn(refusal, name)} autocomplete="off" />
+    <small>{hint}</small>
+  </div>
+)
+
+type Service = ServicesView['services'][number]
+
+const startedBy = ({ triggers, webhooks }: Service) =>
+  triggers.length + webhooks.length > 0 && (
     <section>
       <h2>Started by</h2>
       <ul>
@@ -152,13 +138,7 @@ const StartedBy: FC<ServicesView['services'][number]> = ({ triggers, webhooks })
 /** States of a list. */
 const MAX_LISTED = 1000
 
-interface StateListProps {
-  readonly states: readonly string[]
-  readonly counts: ReadonlyMap<string, number>
-  readonly hrefOf: (state: string) => string
-}
-
-const StateList: FC<StateListProps> = ({ states, counts, hrefOf }) => (
+const stateList = ({ states }: Service, counts: ReadonlyMap<string, number>, hrefOf: (state: string) => string) => (
   <section class="box tall" tabindex={0} aria-label="States">
     <p class="faint">
       {`It is too large to be drawn: its ${states.length} states as a list.`}

@@ -1,19 +1,18 @@
 // inspector/pages: the services, with how many contexts each has.
-import type { FC } from 'hono/jsx'
 import type { ServicesView } from '../../api/services.ts'
-import { CONTEXT_STATUSES, isFinished, type Status } from '../../model/context.ts'
 import { isObject } from '../../model/json/value.ts'
+import { statusesIn, type ListFilters } from '../forms/filters.tsx'
 import { Layout } from '../layout.tsx'
 import { Empty } from '../parts/blocks.tsx'
-import { contextsHref, fullNameOf, ServiceLink } from '../parts/links.tsx'
-import { Table, type Column } from '../parts/table.tsx'
+import { contextsHref, fullNameOf, serviceLink } from '../parts/links.tsx'
+import { numbers, Table, type Column } from '../parts/table.tsx'
 import { When } from '../parts/time.tsx'
 import type { PageRoutes } from '../routes.tsx'
 
 type Service = ServicesView['services'][number]
 
 export function addServicesPage(pages: PageRoutes): void {
-  pages.get('/', 'plain', async ({ api }) => {
+  pages.get('/', async ({ api }) => {
     const { services, faults, loadedAt } = await api.listServices({})
     return (
       <Layout
@@ -26,7 +25,7 @@ export function addServicesPage(pages: PageRoutes): void {
         }
         live=""
       >
-        <Faults faults={faults.filter(({ severity }) => severity === 'fault')} />
+        {faultNotice(faults.filter(({ severity }) => severity === 'fault'))}
         <div data-part="services">
           <Table
             columns={COLUMNS}
@@ -45,22 +44,20 @@ export function addServicesPage(pages: PageRoutes): void {
   })
 }
 
-/** A column of contexts that have one of these statuses. */
-const counted = (head: string, statuses: readonly Status[], status?: string): Column<Service> => ({
-  head,
-  isNumber: true,
-  isLabelled: true,
-  cell(service) {
-    const count = statuses.reduce((sum, each) => sum + (service.contexts[each] ?? 0), 0)
+/** A column of contexts, as many as their list with these filters has. */
+const counted = (head: string, filters: ListFilters) =>
+  numbers<Service>(head, (service) => {
+    const count = statusesIn(filters).reduce((sum, status) => sum + (service.contexts[status] ?? 0), 0)
     if (count === 0) return <span class="faint">0</span>
-    const href = contextsHref({ fluxName: fullNameOf(service), ...(status !== undefined && { status }) })
     return (
-      <a href={href} class={status === 'FAILED' ? 'status failed' : undefined}>
+      <a
+        href={contextsHref({ fluxName: fullNameOf(service), ...filters })}
+        class={head === 'failed' ? 'status failed' : undefined}
+      >
         {count.toLocaleString('en')}
       </a>
     )
-  },
-})
+  })
 
 const COLUMNS: readonly Column<Service>[] = [
   {
@@ -68,7 +65,7 @@ const COLUMNS: readonly Column<Service>[] = [
     class: 'lead',
     cell: ({ comment, secured, ...service }) => (
       <>
-        <ServiceLink service={service} />
+        {serviceLink(service)}
         {secured && <span class="tag">secured</span>}
         {comment !== null && (
           <p class="faint cut line" title={comment}>
@@ -90,16 +87,13 @@ const COLUMNS: readonly Column<Service>[] = [
         </code>
       )),
   },
-  counted(
-    'unfinished',
-    CONTEXT_STATUSES.filter((status) => !isFinished(status)),
-  ),
-  counted('failed', ['FAILED'], 'FAILED'),
-  counted('kept', CONTEXT_STATUSES, 'all'),
+  counted('unfinished', {}),
+  counted('failed', { status: 'FAILED' }),
+  counted('kept', { status: 'all' }),
 ]
 
-const Faults: FC<Pick<ServicesView, 'faults'>> = ({ faults }) =>
-  faults.length === 0 ? null : (
+const faultNotice = (faults: ServicesView['faults']) =>
+  faults.length > 0 && (
     <div class="notice bad" role="alert">
       <p>The last load found faults. These services go on as they were:</p>
       <ul>

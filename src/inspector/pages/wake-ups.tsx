@@ -1,10 +1,8 @@
 // inspector/pages: what is due in the next hour and in the next day, as charts, and what comes first.
-import type { FC } from 'hono/jsx'
 import type { ListedContext } from '../../api/context-lists.ts'
 import { Layout } from '../layout.tsx'
-import { Empty } from '../parts/blocks.tsx'
-import { ServiceLink } from '../parts/links.tsx'
-import { contextIds, Table, times, type Column } from '../parts/table.tsx'
+import { Empty, faint } from '../parts/blocks.tsx'
+import { contextIds, SERVICE, Table, times, type Column } from '../parts/table.tsx'
 import { durationText } from '../parts/time.tsx'
 import type { PageRoutes } from '../routes.tsx'
 import type { Viewer } from '../viewer.ts'
@@ -17,22 +15,20 @@ const RANGES = [
 ]
 const CHART = { width: 960, height: 120 }
 const MAX_LISTED = 50
-/** Contexts that the charts count. */
-const MAX_DUE = 5000
-/** Reads of them: each may end early, where contexts are large. */
-const MAX_READS = 10
 /** Contexts that are asked for at once. */
 const STRIDE = 1000
+/** Reads of contexts for the charts: each may end early, where contexts are large. */
+const MAX_READS = 5
 
 export function addWakeUpsPage(pages: PageRoutes): void {
-  pages.get('/wake-ups', 'chart', async (viewer) => {
+  pages.get('/wake-ups', async (viewer) => {
     const { due, isCut } = await dueIn(viewer)
-    const dueTimes = due.map(({ nextRun }) => nextRun ?? viewer.now)
+    const dueIns = due.map(({ nextRun }) => (nextRun ?? viewer.now) - viewer.now)
     const first = due.toSorted((one, other) => (one.nextRun ?? 0) - (other.nextRun ?? 0)).slice(0, MAX_LISTED)
     return (
       <Layout
         title="Wake-ups"
-        lead={<p class="faint">Contexts that wait until a time, and when that is.</p>}
+        lead={faint('Contexts that wait until a time, and when that is.')}
         live="status=WAITING_UNTIL"
       >
         {isCut && <p class="notice">There are more than these charts count.</p>}
@@ -40,9 +36,7 @@ export function addWakeUpsPage(pages: PageRoutes): void {
           <Empty>Nothing is due within a day. A transition with a "wait" makes a context wait until a time.</Empty>
         ) : (
           <div class="side" data-part="due">
-            {RANGES.map((range) => (
-              <Chart {...range} times={dueTimes} now={viewer.now} />
-            ))}
+            {RANGES.map((range) => chart(range, dueIns))}
             <section>
               <h2>First</h2>
               <Table columns={COLUMNS} rows={first} idOf={({ id }) => `due-${id}`} />
@@ -56,27 +50,26 @@ export function addWakeUpsPage(pages: PageRoutes): void {
 
 async function dueIn({ api, now }: Viewer) {
   const due: ListedContext[] = []
-  let after: number | undefined
-  for (let reads = 1; ; reads += 1) {
+  let after: number | null | undefined
+  for (let reads = 0; reads < MAX_READS && after !== null; reads += 1) {
     const page = await api.listPage({
       status: ['WAITING_UNTIL'],
       dueBefore: now + DAY_MS,
       view: 'summary',
       limit: STRIDE,
-      ...(after !== undefined && { after }),
+      after,
     })
     due.push(...page.contexts)
-    if (page.next === null || due.length >= MAX_DUE || reads >= MAX_READS) return { due, isCut: page.next !== null }
     after = page.next
   }
+  return { due, isCut: after !== null }
 }
 
-type ChartProps = (typeof RANGES)[number] & { readonly times: readonly number[]; readonly now: number }
-
-const Chart: FC<ChartProps> = ({ title, ms, bars, each, times, now }) => {
+/** @param dueIns milliseconds from now */
+function chart({ title, ms, bars, each }: (typeof RANGES)[number], dueIns: readonly number[]) {
   const counts = Array.from({ length: bars }, () => 0)
-  for (const at of times) {
-    const bar = Math.max(0, Math.floor(((at - now) / ms) * bars))
+  for (const dueIn of dueIns) {
+    const bar = Math.max(0, Math.floor((dueIn / ms) * bars))
     if (bar < bars) counts[bar] = (counts[bar] ?? 0) + 1
   }
   const most = Math.max(1, ...counts)
@@ -85,11 +78,11 @@ const Chart: FC<ChartProps> = ({ title, ms, bars, each, times, now }) => {
   return (
     <section>
       <h2>{title}</h2>
-      <p class="faint">
-        {total === 0
+      {faint(
+        total === 0
           ? 'None is due'
-          : `${total.toLocaleString('en')} due, at most ${most.toLocaleString('en')} in a ${each}`}
-      </p>
+          : `${total.toLocaleString('en')} due, at most ${most.toLocaleString('en')} in a ${each}`,
+      )}
       <div>
         <svg
           class="chart"
@@ -124,6 +117,6 @@ const Chart: FC<ChartProps> = ({ title, ms, bars, each, times, now }) => {
 const COLUMNS: readonly Column<ListedContext>[] = [
   times('due', ({ nextRun }) => nextRun),
   contextIds(({ id }) => id),
-  { head: 'service', cell: (context) => <ServiceLink service={context} /> },
+  SERVICE,
   { head: 'state', cell: ({ currentState }) => currentState },
 ]

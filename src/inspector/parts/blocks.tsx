@@ -14,8 +14,11 @@ export const Section: FC<PropsWithChildren<SectionProps>> = ({ id, title, childr
   </section>
 )
 
+/** A remark. */
+export const faint = (text: Child) => <p class="faint">{text}</p>
+
 /** Names, each with what is told of it; what has nothing is left out. */
-export const Facts: FC<{ readonly facts: readonly (readonly [name: Child, told: Child])[] }> = ({ facts }) => (
+export const factList = (facts: readonly (readonly [name: Child, told: Child])[]) => (
   <dl>
     {facts
       .filter(([, told]) => told !== null)
@@ -35,35 +38,35 @@ export const Empty: FC<PropsWithChildren<{ readonly command?: string | undefined
     {command !== undefined && (
       <div class="command">
         <pre>{command}</pre>
-        <CopyButton text={command} />
+        {copyButton(command)}
       </div>
     )}
   </div>
 )
 
 /** An id or another text that is copied often. */
-export const Copyable: FC<{ readonly text: string }> = ({ text }) => (
+export const copyable = (text: string) => (
   <>
-    <code>{text}</code> <CopyButton text={text} label={`Copy ${text}`} />
+    <code>{text}</code> {copyButton(text, `Copy ${text}`)}
   </>
 )
 
 /** It appears only where scripts run. */
-const CopyButton: FC<{ readonly text: string; readonly label?: string }> = ({ text, label }) => (
+const copyButton = (text: string, label?: string) => (
   <button type="button" class="copy" data-copy={text} aria-label={label} hidden>
     Copy
   </button>
 )
 
-export const Tag: FC<{ readonly tag: string; readonly href: string }> = ({ tag, href }) => (
+export const tagLink = (tag: string, href: string) => (
   <a class="tag" href={href} title={tag}>
     {tag}
   </a>
 )
 
-/** As much of a text as there is room for in a row. */
-export const CutLine: FC<{ readonly text: string; readonly class?: string }> = ({ text, class: name = '' }) => (
-  <span class={`cut ${name}`.trim()} title={text}>
+/** As much of a text as there is room for in a row. `look`: its class. */
+export const cutLine = (text: string, look = '') => (
+  <span class={`cut ${look}`.trim()} title={text}>
     {text}
   </span>
 )

@@ -1,6 +1,6 @@
 // inspector/parts: a long text, as far as a page has room for it.
-import type { FC } from 'hono/jsx'
 import type { Json } from '../../model/json/value.ts'
+import { faint } from './blocks.tsx'
 
 /** Characters of JSON or XML in a page. */
 export const MAX_TEXT_CHARACTERS = 200_000
@@ -29,15 +29,14 @@ export function jsonText(value: object | Json, max: number, indent = 0): Cut {
   return cut(JSON.stringify(value, shown, indent) ?? 'null', max)
 }
 
-export const CutText: FC<{ readonly cut: Cut; readonly wraps?: boolean }> = ({ cut: { text, isCut }, wraps }) => (
+/** `look`: its class; those that are not `wide` have lines that wrap. */
+export const cutBlock = ({ text, isCut }: Cut, look?: 'wide') => (
   <>
-    <pre class={wraps ? undefined : 'wide'} tabindex={0}>
+    <pre class={look} tabindex={0}>
       {text}
     </pre>
-    {isCut && <p class="faint">The rest is left out here: the API shows it.</p>}
+    {isCut && faint('The rest is left out here: the API shows it.')}
   </>
 )
 
-export const JsonBlock: FC<{ readonly value: object }> = ({ value }) => (
-  <CutText cut={jsonText(value, MAX_TEXT_CHARACTERS, 2)} />
-)
+export const jsonBlock = (value: object) => cutBlock(jsonText(value, MAX_TEXT_CHARACTERS, 2), 'wide')

@@ -1,7 +1,6 @@
 // inspector/parts: the addresses of pages.
-import type { FC } from 'hono/jsx'
 
-interface ServiceName {
+export interface ServiceName {
   readonly package: string
   readonly fluxName: string
 }
@@ -14,7 +13,7 @@ export const serviceHref = ({ package: owner, fluxName }: ServiceName): string =
   `/inspector/services/${encodeURIComponent(owner)}/${encodeURIComponent(fluxName)}`
 
 /** Address of a context, or of a part of its page. */
-export const contextHref = (id: number, tab?: string): string =>
+export const contextHref = (id: number | string, tab?: string): string =>
   `/inspector/contexts/${id}${tab === undefined ? '' : `?tab=${encodeURIComponent(tab)}`}`
 
 /** Address of the list, with filters. */
@@ -27,7 +26,7 @@ export const contextsHref = (filters: { readonly [name: string]: string } = {}):
 export const operationHref = (operationId?: string): string =>
   operationId === undefined ? '/inspector/operations' : `/inspector/operations/${encodeURIComponent(operationId)}`
 
-export const ServiceLink: FC<{ readonly service: ServiceName }> = ({ service }) => (
+export const serviceLink = (service: ServiceName) => (
   <>
     <span class="faint">{service.package} / </span>
     <a class="cut" href={serviceHref(service)} title={fullNameOf(service)}>

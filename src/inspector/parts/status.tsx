@@ -1,5 +1,4 @@
 // inspector/parts: the status of a context, as a word and a sign.
-import type { FC } from 'hono/jsx'
 import { isFinished, type Status } from '../../model/context.ts'
 
 /** The class of a status: the style sheet gives it colour and sign. */
@@ -8,7 +7,7 @@ export const toneOf = (status: Status): string => (status === 'WAITING_UNTIL' ? 
 /** Whether it can be retried, once it has ended. */
 export const isRetryable = (status: Status): boolean => isFinished(status) && status !== 'COMPLETED'
 
-export const StatusSign: FC<{ readonly status: Status; readonly paused?: boolean }> = ({ status, paused }) => (
+export const statusSign = ({ status, paused }: { readonly status: Status; readonly paused?: boolean }) => (
   <span>
     <span class={`status ${toneOf(status)}`}>{status}</span>
     {paused && (

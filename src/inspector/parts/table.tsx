@@ -1,6 +1,6 @@
 // inspector/parts: a table by its columns. On a phone each row is a few lines, and labelled cells tell what they are.
 import type { Child } from 'hono/jsx'
-import { contextHref } from './links.tsx'
+import { contextHref, serviceLink, type ServiceName } from './links.tsx'
 import { When } from './time.tsx'
 
 export interface Column<Row> {
@@ -17,24 +17,27 @@ export interface Column<Row> {
   readonly cell: (row: Row) => Child
 }
 
-/** A column of numbers. */
-export const figures = <Row,>(head: string, countOf: (row: Row) => number): Column<Row> => ({
+/** A column that is aligned right, with its head before the cell on a phone. */
+export const numbers = <Row,>(head: string, cell: Column<Row>['cell']): Column<Row> => ({
   head,
   isNumber: true,
   isLabelled: true,
-  cell: (row) => countOf(row).toLocaleString('en'),
+  cell,
 })
 
+/** A column of counts. */
+export const figures = <Row,>(head: string, countOf: (row: Row) => number) =>
+  numbers<Row>(head, (row) => countOf(row).toLocaleString('en'))
+
 /** A column of times from now; null: none. */
-export const times = <Row,>(head: string, timeOf: (row: Row) => number | null): Column<Row> => ({
-  head,
-  isNumber: true,
-  isLabelled: true,
-  cell(row) {
+export const times = <Row,>(head: string, timeOf: (row: Row) => number | null) =>
+  numbers<Row>(head, (row) => {
     const at = timeOf(row)
     return at === null ? '' : <When at={at} />
-  },
-})
+  })
+
+/** A column of services. */
+export const SERVICE: Column<ServiceName> = { head: 'service', cell: serviceLink }
 
 /** A column of contexts. Where keys choose a row, that is what opens. */
 export const contextIds = <Row,>(idOf: (row: Row) => number): Column<Row> => ({
@@ -78,7 +81,7 @@ export function Table<Row>({ columns, rows, idOf, part, next = null, empty = nul
                 ))}
               </tr>
             </thead>
-            <tbody data-part={part} data-rows={part && 'yes'}>
+            <tbody data-part={part}>
               {rows.map((row) => (
                 <tr data-row id={idOf?.(row)}>
                   {columns.map(({ head, isNumber, isLabelled, class: name = '', cell }) => (

@@ -40,9 +40,9 @@ export const When: FC<{ readonly at: number; readonly now?: number }> = ({ at, n
   </time>
 )
 
-/** The time of day, with the whole as its title. `precise`: with milliseconds. */
-export const ClockTime: FC<{ readonly at: number; readonly precise?: boolean }> = ({ at, precise = false }) => (
-  <time datetime={isoOf(at)} title={isoOf(at)} data-clock={precise ? 'ms' : 's'}>
-    {isoOf(at).slice(11, precise ? 23 : 19)}
+/** The time of day, with the whole as its title. */
+export const clockTime = (at: number, unit: 's' | 'ms' = 's') => (
+  <time datetime={isoOf(at)} title={isoOf(at)} data-clock={unit}>
+    {isoOf(at).slice(11, unit === 'ms' ? 23 : 19)}
   </time>
 )

@@ -72,10 +72,7 @@ function next(decision: Decision): Decision & { kind: 'next' } {
 }
 
 function born(): ContextRecord {
-  const birth = initialRecordOf(
-    { flux, input: {}, untyped: false, unknown: 'refuse', tags: [], trigger: null, parent: null },
-    given,
-  )
+  const birth = initialRecordOf({ flux, input: {}, untyped: false, unknown: 'refuse', tags: [], trigger: null }, given)
   return freeze(next(begin(flux, birth.checked()(1), given)).record)
 }
 
@@ -260,7 +257,7 @@ describe('a decision', () => {
       ],
     })
     const birth = initialRecordOf(
-      { flux: patient, input: {}, untyped: false, unknown: 'refuse', tags: [], trigger: null, parent: null },
+      { flux: patient, input: {}, untyped: false, unknown: 'refuse', tags: [], trigger: null },
       given,
     )
     const { record } = next(begin(patient, birth.checked()(1), given))
@@ -292,7 +289,7 @@ test.each([
 ])('that %s has begun is said for others only where no process must be free', (_, action, startedAt) => {
   const one = compiled({ states: [{ name: 'act', action }] })
   const birth = initialRecordOf(
-    { flux: one, input: {}, untyped: false, unknown: 'refuse', tags: [], trigger: null, parent: null },
+    { flux: one, input: {}, untyped: false, unknown: 'refuse', tags: [], trigger: null },
     given,
   )
   const { record } = next(begin(one, birth.checked()(1), given))

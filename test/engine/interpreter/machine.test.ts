@@ -48,7 +48,6 @@ function seed(flux: CompiledFlux): TurnState {
     unknown: 'refuse' as const,
     tags: [],
     trigger: null,
-    parent: null,
   }
   const started = initialRecordOf(request, { ...turn(NOW), tagLimits: { count: 64, bytes: 256 } })
   return turnStateOf(started.checked()(1))

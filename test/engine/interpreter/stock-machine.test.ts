@@ -71,7 +71,6 @@ function started(flux: CompiledFlux): ContextRecord {
     unknown: 'refuse' as const,
     tags: [],
     trigger: null,
-    parent: null,
   }
   const made = initialRecordOf(request, envAt(NOW))
   const record = made.checked()(1)

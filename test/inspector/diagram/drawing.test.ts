@@ -1,8 +1,8 @@
 // The drawing of a definition: what it shows, where states lie, and that lines and labels keep clear of them.
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { drawingOf, Drawings, MAX_DRAWN_STATES, type Drawing } from '../../../src/inspector/diagram/drawing.ts'
-import { BOX } from '../../../src/inspector/diagram/layout.ts'
+import { BOX, drawingMaker, drawingOf, MAX_DRAWN_STATES, type Drawing } from '../../../src/inspector/diagram/drawing.ts'
+import { pointsOf } from '../../../src/inspector/diagram/svg.tsx'
 import { turnsDuring } from '../../support/turns-during.ts'
 import type { JsonObject } from '../../../src/model/json/value.ts'
 
@@ -19,11 +19,11 @@ const overlap = (one: Area, other: Area): boolean =>
   one.y < other.y + other.height &&
   other.y < one.y + one.height
 
-const labelsIn = ({ lines }: Drawing): Area[] => lines.flatMap(({ label }) => label ?? [])
+const labelsIn = ({ edges }: Drawing) => edges.flatMap(({ labels }) => labels)
 
 /** The pieces of all lines, without width; their ends touch the boxes that they begin and end at. */
-const piecesIn = ({ lines }: Drawing): Area[] =>
-  lines.flatMap(({ points }) =>
+const piecesIn = ({ edges }: Drawing): Area[] =>
+  edges.map(pointsOf).flatMap((points) =>
     points.slice(1).map((end, index) => {
       const start = points[index] ?? end
       return {
@@ -45,9 +45,11 @@ async function drawn(definition: JsonObject): Promise<Drawing> {
 }
 
 function expectClear(drawing: Drawing): void {
-  const { states, lines, width, height } = drawing
+  const { children: states, edges, width, height } = drawing
   for (const [one, other] of pairsOf(states)) expect(overlap(one, other)).toBe(false)
-  for (const { points, edge } of lines) {
+  for (const line of edges) {
+    const { edge } = line
+    const points = pointsOf(line)
     expect(points.length).toBeGreaterThanOrEqual(edge.from === edge.to ? 4 : 2)
     for (const [index, point] of points.entries()) {
       const before = points[index - 1]
@@ -85,7 +87,7 @@ const tangled = (count: number, edges: number) => {
 
 describe('a drawing', () => {
   test('keeps the columns that the file makes, and the order of their states', async () => {
-    const { states } = await drawn({
+    const { children: states } = await drawn({
       states: [
         state('a', [next('b'), next('c')], { x: 100, y: 200 }),
         state('b', [], { x: 300, y: 60 }),
@@ -104,7 +106,7 @@ describe('a drawing', () => {
       states: [state('a', [next('b')], { x: 5, y: 5 }), state('b', [next('c')]), state('c')],
     })
     expectClear(drawing)
-    const xs = drawing.states.map(({ x }) => x)
+    const xs = drawing.children.map(({ x }) => x)
     expect(xs).toEqual(xs.toSorted((one, other) => one - other))
     expect(new Set(xs).size).toBe(3)
     expect(drawing.start).toBe('a')
@@ -124,7 +126,7 @@ describe('a drawing', () => {
       ],
     })
     expectClear(drawing)
-    expect(drawing.lines.map(({ edge }) => edge.label)).toEqual(['again', 'after 1 min'])
+    expect(drawing.edges.map(({ edge }) => edge.label)).toEqual(['again', 'after 1 min'])
   })
 
   test('has 40 states that are connected in many ways', async () => {
@@ -137,15 +139,15 @@ describe('a drawing', () => {
       ]),
     )
     const drawing = await drawn({ states })
-    expect(drawing.states).toHaveLength(40)
-    expect(drawing.lines).toHaveLength(90)
+    expect(drawing.children).toHaveLength(40)
+    expect(drawing.edges).toHaveLength(90)
     expectClear(drawing)
     // Most events are read from the drawing.
     expect(labelsIn(drawing).length).toBeGreaterThan(60)
   })
 
   test('names what a transition waits for, and leaves out what leads nowhere', async () => {
-    const { lines } = await drawn({
+    const { edges: lines } = await drawn({
       states: [
         state('a', [
           { event: 'go', to: 'b' },
@@ -182,21 +184,21 @@ describe('a drawing', () => {
   })
 
   test('is made once for each definition', async () => {
-    const drawings = new Drawings()
-    const one = drawings.of('hash', { states: [state('a')] })
-    expect(drawings.of('hash', {})).toBe(one)
-    expect((await one)?.states[0]).toMatchObject({ state: { name: 'a' }, ...BOX })
+    const drawings = drawingMaker()
+    const one = drawings('hash', { states: [state('a')] })
+    expect(drawings('hash', {})).toBe(one)
+    expect((await one)?.children[0]).toMatchObject({ state: { name: 'a' }, ...BOX })
   })
 
   test('is remembered with a hundred others: those that were asked for last', async () => {
-    const drawings = new Drawings()
-    const first = drawings.of('first', {})
-    const second = drawings.of('second', {})
-    for (let count = 0; count < 98; count += 1) await drawings.of(`other ${count}`, {})
-    expect(drawings.of('first', {})).toBe(first)
-    await drawings.of('one more', {})
-    expect(drawings.of('first', {})).toBe(first)
-    expect(drawings.of('second', {})).not.toBe(second)
+    const drawings = drawingMaker()
+    const first = drawings('first', {})
+    const second = drawings('second', {})
+    for (let count = 0; count < 98; count += 1) await drawings(`other ${count}`, {})
+    expect(drawings('first', {})).toBe(first)
+    await drawings('one more', {})
+    expect(drawings('first', {})).toBe(first)
+    expect(drawings('second', {})).not.toBe(second)
   })
 
   test('of the most states and transitions is made in time', async () => {
@@ -204,7 +206,7 @@ describe('a drawing', () => {
   }, 60_000)
 
   test('cuts no label so short that it says nothing', async () => {
-    const { lines } = await drawn({
+    const { edges: lines } = await drawn({
       states: [
         state('a', [{ event: '$exception', to: 'd' }, next('b')], { x: 0, y: 0 }),
         state('b', [{ event: '$exception', to: 'd' }, next('c')], { x: 200, y: 0 }),
@@ -219,7 +221,7 @@ describe('a drawing', () => {
         state('d', [{ event: 'x'.repeat(60), to: 'a' }], { x: 600, y: 40 }),
       ],
     })
-    const shown = lines.flatMap(({ label }) => label?.text ?? [])
+    const shown = lines.flatMap(({ labels }) => labels.map(({ text }) => text))
     expect(shown.filter((text) => text === 'exception')).toHaveLength(3)
     for (const text of shown.filter((each) => each.endsWith('…'))) expect(text.length).toBeGreaterThanOrEqual(10)
   })

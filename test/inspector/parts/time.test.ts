@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { ClockTime, durationText, isoOf, relativeText, When } from '../../../src/inspector/parts/time.tsx'
+import { clockTime, durationText, isoOf, relativeText, When } from '../../../src/inspector/parts/time.tsx'
 
 const [S, MIN, H, D] = [1000, 60_000, 3_600_000, 86_400_000]
 
@@ -54,6 +54,6 @@ test('the absolute time is always there', () => {
   expect(When({ at, now: at + 5000 })?.toString()).toBe(
     `<time datetime="2026-02-03T04:05:06.078Z" title="2026-02-03T04:05:06.078Z" data-at="${at}">5 s ago</time>`,
   )
-  expect(ClockTime({ at })?.toString()).toContain('>04:05:06</time>')
-  expect(ClockTime({ at, precise: true })?.toString()).toContain('>04:05:06.078</time>')
+  expect(clockTime(at).toString()).toContain('>04:05:06</time>')
+  expect(clockTime(at, 'ms').toString()).toContain('>04:05:06.078</time>')
 })

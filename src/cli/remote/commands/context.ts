@@ -1,15 +1,17 @@
-// cli/remote: `actorflux contexts` lists contexts; `actorflux context …` is for one, or several by their ids; or, with filters,
-// for all that match, by an operation.
+// cli/remote: `actorflux contexts` lists contexts, and `actorflux tail` their moves; `actorflux context …` is for one, or several
+// by their ids; or, with filters, for all that match, by an operation.
 import { CALLS } from '../../../api/calls.ts'
+import { retryFields } from '../../../api/commands.ts'
 import { AT_REST } from '../../../api/contexts.ts'
+import { STREAM_MOVES } from '../../../api/streams.ts'
+import type { StreamItem } from '../../../client/client.ts'
 import { Problem } from '../../../client/problem.ts'
-import type { JsonObject } from '../../../model/json/value.ts'
 import { EXIT, flagOption, textOption, UsageError, type Given } from '../../command.ts'
-import { checked, fieldsIn, idOf, jsonIn, optionsFor, separated, withoutFields } from '../arguments.ts'
-import { CONTEXT_HEADS, contextLines, contextRow, standingLines, stepText } from '../context-table.ts'
+import { checked, fieldsIn, idOf, jsonIn, optionsFor, separated } from '../arguments.ts'
+import { CONTEXT_HEADS, contextLines, contextRow, standingLines, statusCell, stepText } from '../context-table.ts'
 import { problemText, remote, type Remote } from '../remote.ts'
-import { MANY, OPERATION, runOperation, TOLD_OPERATION } from '../run-operation.ts'
-import { plain, plainJson } from '../text.ts'
+import { plain, plainJson, timeText } from '../text.ts'
+import { MANY, OPERATION, OPERATION_WITH, runOperation } from './operation.ts'
 
 const show = remote({
   summary: 'show a context: why it is where it is, its data and its history',
@@ -17,42 +19,34 @@ const show = remote({
   options: { snapshot: flagOption('with its snapshot, as XState keeps it') },
   run: ({ words, values }, remote) =>
     eachOf(words, remote, async (contextId) => {
-      const context = await remote.client.getContext({ contextId, snapshot: values.snapshot })
-      if (remote.isJson) return remote.answer(context, () => [])
+      const { client, isJson, answer } = remote
+      const context = await client.getContext({ contextId, snapshot: values.snapshot })
+      if (isJson) return answer(context, () => [])
       const [events, definition] = await Promise.all([
-        remote.client.getContextEvents({ contextId }),
+        client.getContextEvents({ contextId }),
         // That of an old context may be lost.
-        remote.client.getDefinition({ contextId }).catch(nullIfProblem),
+        client.getDefinition({ contextId }).catch(() => null),
       ])
-      const { snapshot } = context
-      remote.answer(context, () => [
-        ...standingLines(context, { events, definition }, remote),
+      answer(context, ({ snapshot }) => [
+        ...standingLines(context, events, definition, remote),
         ...contextLines(context, remote, definition),
-        ...(snapshot ? ['', 'snapshot', ...plainJson(snapshot, 2).split('\n')] : []),
+        ...(snapshot ? ['', 'snapshot', plainJson(snapshot, 2)] : []),
       ])
     }),
 })
 
-function nullIfProblem(error: unknown) {
-  if (error instanceof Problem) return null
-  throw error
-}
-
-const WAIT = withoutFields(CALLS.waitFor.query, 'contextId', 'key', 'fluxName', 'package')
-
 const wait = remote({
   summary: 'wait until a context has a status, enters a state, or has a tag',
   word: '<id>',
-  options: optionsFor(WAIT),
+  options: optionsFor(CALLS.waitFor.query, 'contextId', 'key', 'fluxName', 'package'),
   async run({ word, values }, remote) {
-    const contextId = idOf(word)
-    const context = await remote.client.waitFor(checked(CALLS.waitFor, { contextId, ...fieldsIn(WAIT, values) }))
-    remote.answer(context, () => contextLines(context, remote))
+    const request = checked(CALLS.waitFor, { contextId: idOf(word) }, values)
+    remote.answer(await remote.client.waitFor(request), (context) => contextLines(context, remote))
   },
 })
 
 /** Does it for each id, in order; tells of each that was refused, or that `act` gives a failure of, and goes on. */
-async function eachOf(words: readonly string[], { world }: Remote, act: (contextId: number) => Promise<string | void>) {
+async function eachOf(words: readonly string[], { io }: Remote, act: (contextId: number) => Promise<string | void>) {
   const ids = words.map(idOf)
   if (ids.length === 0) throw new UsageError('<id> is missing')
   let exit: number = EXIT.fine
@@ -63,7 +57,7 @@ async function eachOf(words: readonly string[], { world }: Remote, act: (context
       return problemText(error)
     })
     if (!failure) continue
-    world.err(`actorflux: context ${id}: ${plain(failure)}`)
+    io.err(`actorflux: context ${id}: ${plain(failure)}`)
     exit = EXIT.failed
   }
   return exit
@@ -76,7 +70,7 @@ async function eachOf(words: readonly string[], { world }: Remote, act: (context
 function choosesMany({ words, values }: Given, hasIds = true) {
   const given = (options: object) => Object.keys(options).find((name) => values[name] !== undefined)
   const isMany = given(MANY) !== undefined
-  const option = given(TOLD_OPERATION)
+  const option = given(OPERATION_WITH)
   if (!isMany && option !== undefined) throw new UsageError(`--${option} goes with filters, not with an id`)
   if (isMany && hasIds && words.length > 0) throw new UsageError('give ids or filters, not both')
   return isMany
@@ -93,10 +87,9 @@ const changing = (kind: 'terminate' | 'pause' | 'resume', summary: string) =>
     run: async (given, remote) =>
       choosesMany(given)
         ? runOperation(kind, {}, given, remote)
-        : eachOf(given.words, remote, async (contextId) => {
-            const done = await remote.client[kind]({ contextId })
-            remote.answer(done, () => [plain(done.message)])
-          }),
+        : eachOf(given.words, remote, async (contextId) =>
+            remote.answer(await remote.client[kind]({ contextId }), ({ message }) => [plain(message)]),
+          ),
   })
 
 /** Seconds for which a retried context is waited for, to tell what has become of it. */
@@ -112,40 +105,32 @@ const RETRY = {
 const retry = remote({
   summary: 'continue failed or terminated contexts, and print what became of them',
   words: IDS_OR_FILTERS,
-  options: { ...RETRY, ...MANY, ...TOLD_OPERATION },
+  options: { ...RETRY, ...MANY, ...OPERATION_WITH },
   async run(given, remote) {
-    const { state, definition, input, 'new-key': newKey } = given.values
-    const all = { state, definition, input: await jsonIn(input, 'input', remote.world), newKey }
-    const fields: JsonObject = {}
-    for (const [name, value] of Object.entries(all)) if (value !== undefined) fields[name] = value
+    const { client, io, answer } = remote
+    const input = await jsonIn(given.values.input, 'input', io)
+    const fields = { ...fieldsIn(retryFields, given.values), ...(input && { input }) }
     if (choosesMany(given)) return runOperation('retry', fields, given, remote)
     return eachOf(given.words, remote, async (contextId) => {
-      const done = await remote.client.retry(checked(CALLS.retry, { contextId, ...fields }))
-      const { status, currentState, error, step } = await atRest(contextId, remote)
+      const done = await client.retry(checked(CALLS.retry, { contextId, ...fields }))
+      // Where it waits or has ended; where it is, if that takes long.
+      const { status, currentState, error, step } = await client
+        .waitFor({ contextId, status: AT_REST, timeout: RETRY_SECONDS })
+        .catch(() => client.getContext({ contextId }))
       const next = status === 'RUNNING' && step ? `: ${stepText(step)}` : ''
-      remote.answer({ ...done, status, error }, () =>
-        status === 'FAILED' ? [] : [plain(`${done.message}: ${status} in ${currentState}${next}`)],
+      answer({ ...done, status, error }, ({ message }) =>
+        status === 'FAILED' ? [] : [plain(`${message}: ${status} in ${currentState}${next}`)],
       )
       return status === 'FAILED' ? `failed again: ${error?.type}: ${error?.message}` : undefined
     })
   },
 })
 
-/** The context once it waits or has ended; as it is, if that takes long. */
-async function atRest(contextId: number, { client }: Remote) {
-  try {
-    return await client.waitFor({ contextId, status: AT_REST, timeout: RETRY_SECONDS })
-  } catch (error) {
-    if (error instanceof Problem && error.status === 504) return client.getContext({ contextId })
-    throw error
-  }
-}
-
 const tagging = (kind: 'tag' | 'untag', summary: string) =>
   remote({
     summary,
     words: '<id> <tag>… | <tag>… <filters> --yes',
-    options: { ...MANY, ...TOLD_OPERATION },
+    options: { ...MANY, ...OPERATION_WITH },
     async run(given, remote) {
       if (choosesMany(given, false)) {
         const tags = separated(given.words)
@@ -155,8 +140,10 @@ const tagging = (kind: 'tag' | 'untag', summary: string) =>
       if (id === undefined) throw new UsageError('<id> is missing')
       const contextId = idOf(id)
       if (words.length === 0) throw new UsageError('<tag> is missing')
-      const done = await remote.client[kind === 'tag' ? 'addTags' : 'removeTags']({ contextId, tag: separated(words) })
-      return remote.answer(done, () => [plain(done.message)])
+      const call = kind === 'tag' ? 'addTags' : 'removeTags'
+      return remote.answer(await remote.client[call]({ contextId, tag: separated(words) }), ({ message }) => [
+        plain(message),
+      ])
     },
   })
 
@@ -176,36 +163,64 @@ const DEFAULT_LIMIT = 30
 /** Contexts that are asked for at once. */
 const PAGE = 1000
 
-const LISTED = withoutFields(CALLS.listContexts.query, 'limit', 'page')
-
 export const contexts = remote({
   summary: 'list contexts: unfinished ones, if no status is given',
-  options: { ...optionsFor(LISTED), limit: textOption('number|all', `how many; ${DEFAULT_LIMIT} if left out`) },
-  async run({ values }, { client, world, isJson, table, answer }) {
-    const given = fieldsIn(LISTED, values)
-    if (!isJson && given['view'] !== undefined) throw new UsageError('--view goes with --json')
-    const most = limitOf(values.limit)
-    const fields = { ...(!isJson && { view: 'summary' }), ...given, limit: Math.min(most + 1, PAGE) }
+  options: {
+    ...optionsFor(CALLS.listContexts.query, 'limit', 'page'),
+    limit: textOption('number|all', `how many; ${DEFAULT_LIMIT} if left out`),
+  },
+  async run({ values }, { client, io, isJson, table }) {
+    const { limit = String(DEFAULT_LIMIT) } = values
+    if (!/^(all|[1-9]\d*)$/.test(limit)) throw new UsageError('--limit must be a positive integer, or all')
+    const most = limit === 'all' ? Infinity : Number(limit)
+    const fields = { limit: Math.min(most + 1, PAGE), ...(!isJson && { view: 'summary' }) }
     const rows = []
     let count = 0
-    for await (const context of client.contexts(checked(CALLS.listContexts, fields))) {
+    for await (const context of client.contexts(checked(CALLS.listContexts, fields, values))) {
       if (count === most) {
-        if (world.screen !== null) world.err(`There are more: --limit shows them.`)
+        if (io.screen !== null) io.err(`There are more: --limit shows them.`)
         break
       }
       count += 1
       if (!isJson) rows.push(contextRow(context))
-      answer(context, () => [])
-      // The list is read as fast as its reader takes it.
-      if (isJson && (await world.flushed()) !== null) break
+      else {
+        io.out(plainJson(context))
+        // The list is read as fast as its reader takes it.
+        if ((await io.flushed()) !== null) break
+      }
     }
-    if (!isJson) for (const line of count === 0 ? ['No context.'] : table(CONTEXT_HEADS, rows)) world.out(line)
+    if (!isJson) (count === 0 ? ['No context.'] : table(CONTEXT_HEADS, rows)).forEach(io.out)
   },
 })
 
-function limitOf(text = String(DEFAULT_LIMIT)) {
-  if (text === 'all') return Infinity
-  const limit = /^\d{1,9}$/.test(text) ? Number(text) : 0
-  if (limit === 0) throw new UsageError('--limit must be a positive integer, or all')
-  return limit
+export const tail = remote({
+  summary: 'print moves of contexts as they happen, until it is interrupted',
+  options: optionsFor(STREAM_MOVES.query),
+  async run({ values }, remote) {
+    const { client, io, answer } = remote
+    const filters = checked(STREAM_MOVES, {}, values)
+    const signal = io.interrupted()
+    try {
+      for await (const move of client.stream(filters, { signal })) {
+        answer(move, (item) => [lineOf(item, remote)])
+        if ((await io.flushed()) !== null) break
+      }
+    } catch (error) {
+      if (!signal.aborted) throw error
+    }
+  },
+})
+
+function lineOf(item: StreamItem, { style }: Remote) {
+  if ('gap' in item) return style('yellow', '… moves are missing here')
+  if ('dropped' in item) return style('yellow', `… ${item.dropped.count} moves were dropped`)
+  const { at, contextId, fluxName, kind, event, from, to, status } = item
+  return [
+    style('dim', timeText(at)),
+    style('bold', String(contextId)),
+    style('cyan', `${item.package}/${fluxName}`),
+    style('dim', event === null ? kind : `${kind} ${event}`),
+    plain(from === to || from === null ? to : `${from} → ${to}`),
+    style(statusCell(item).style ?? 'bold', status),
+  ].join('  ')
 }

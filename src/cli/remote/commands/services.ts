@@ -1,30 +1,31 @@
 // cli/remote: the services of a server (`actorflux services`), one of them, its diagram, its machine and its schemas; and
 // `actorflux server resume`.
+import type { ServicesView } from '../../../api/services.ts'
 import { drawingOf } from '../../../inspector/diagram/drawing.ts'
+import { graphOf } from '../../../inspector/diagram/graph.ts'
 import { svgFileOf } from '../../../inspector/diagram/svg.tsx'
+import { isObject, type JsonObject } from '../../../model/json/value.ts'
 import { textOption, UsageError } from '../../command.ts'
 import { shownPlace } from '../../report.ts'
 import { serviceFields } from '../arguments.ts'
-import { mermaidOf } from '../mermaid.ts'
 import { remote, type Remote } from '../remote.ts'
 import { aligned, plainJson, plain, plainText } from '../text.ts'
 
-type Service = Awaited<ReturnType<Remote['client']['listServices']>>['services'][number]
+type Service = ServicesView['services'][number]
 
-const countsOf = ({ contexts }: Service) =>
-  Object.entries(contexts)
+const factsOf = ({ triggers, webhooks, contexts }: Service) => ({
+  // An event that starts it is written as its name, or as an object.
+  triggers: triggers.map((trigger) => String(isObject(trigger) ? trigger['event'] : trigger)).join(', '),
+  webhooks: webhooks.map(({ urlPath }) => String(urlPath)).join(', '),
+  contexts: Object.entries(contexts)
     .map(([status, count]) => `${count} ${status}`)
-    .join(', ')
-
-const triggersOf = ({ triggers }: Service) => triggers.map(triggerText).join(', ')
-
-const webhooksOf = ({ webhooks }: Service) => webhooks.map(({ urlPath }) => String(urlPath)).join(', ')
+    .join(', '),
+})
 
 export const services = remote({
   summary: 'list the services of the server, and the faults of their files',
   async run(_, { client, table, answer }) {
-    const listed = await client.listServices()
-    answer(listed, () => [
+    answer(await client.listServices(), (listed) => [
       ...(listed.services.length === 0
         ? ['No service.']
         : table(
@@ -32,9 +33,7 @@ export const services = remote({
             listed.services.map((service) => [
               `${service.package}/${service.fluxName}`,
               service.states.length,
-              triggersOf(service),
-              webhooksOf(service),
-              countsOf(service),
+              ...Object.values(factsOf(service)),
             ]),
           )),
       ...listed.faults.map((fault) => plain(`${shownPlace(fault)}: ${fault.severity}: ${fault.reason}`)),
@@ -42,17 +41,11 @@ export const services = remote({
   },
 })
 
-function triggerText(trigger: unknown) {
-  if (typeof trigger === 'object' && trigger !== null && 'event' in trigger) return String(trigger.event)
-  return typeof trigger === 'string' ? trigger : JSON.stringify(trigger)
-}
-
 const show = remote({
   summary: 'show a service: its inputs, states, triggers and webhooks',
   word: '<package/service>',
   async run({ word }, remote) {
-    const service = await serviceNamed(word, remote)
-    remote.answer(service, () => serviceLines(service, remote))
+    remote.answer(await serviceNamed(word, remote), (service) => serviceLines(service, remote))
   },
 })
 
@@ -68,62 +61,72 @@ async function serviceNamed(name: string, { client }: Remote) {
 }
 
 function serviceLines(service: Service, { table, style }: Remote) {
-  const facts = [
-    ['file', service.file],
-    ['definition', service.definition],
-    ['states', service.states.join(', ')],
-    ['triggers', triggersOf(service)],
-    ['webhooks', webhooksOf(service)],
-    ['contexts', countsOf(service)],
-  ]
+  const facts = {
+    file: service.file,
+    definition: service.definition,
+    states: service.states.join(', '),
+    ...factsOf(service),
+  }
+  const propertyLines = (head: string, properties: readonly JsonObject[]) => {
+    const rows = properties.map(({ name = '', type = 'string', required, defaultValue }) => [
+      String(name),
+      String(type),
+      required === true ? 'yes' : '',
+      JSON.stringify(defaultValue) ?? '',
+    ])
+    return rows.length === 0 ? [] : ['', ...table([head, 'TYPE', 'REQUIRED', 'DEFAULT'], rows)]
+  }
   return [
     style('bold', `${service.package}/${service.fluxName}`),
     ...(service.comment === null ? [] : [plain(service.comment)]),
     '',
-    ...aligned(facts.filter(([, text]) => text !== '')),
-    ...propertyLines('INPUT', service.input, table),
-    ...propertyLines('OUTPUT', service.output, table),
+    ...aligned(Object.entries(facts).filter(([, text]) => text !== '')),
+    ...propertyLines('INPUT', service.input),
+    ...propertyLines('OUTPUT', service.output),
   ]
 }
-
-const propertyLines = (name: string, properties: Service['input'], table: Remote['table']) =>
-  properties.length === 0
-    ? []
-    : [
-        '',
-        ...table(
-          [name, 'TYPE', 'REQUIRED', 'DEFAULT'],
-          properties.map((property) => [
-            String(property['name'] ?? ''),
-            String(property['type'] ?? 'string'),
-            property['required'] === true ? 'yes' : '',
-            property['defaultValue'] === undefined ? '' : JSON.stringify(property['defaultValue']),
-          ]),
-        ),
-      ]
 
 const diagram = remote({
   summary: 'draw a service, to standard output',
   word: '<package/service>',
   hasOwnForm: true,
   options: { format: textOption('svg|mermaid', 'svg if left out') },
-  async run({ word, values: { format = 'svg' } }, { client, world }) {
+  async run({ word, values: { format = 'svg' } }, { client, io }) {
     if (format !== 'svg' && format !== 'mermaid') throw new UsageError('--format must be svg or mermaid')
     const definition = await client.getDefinition(serviceFields(word))
-    if (format === 'mermaid') return world.out(mermaidOf(definition))
+    if (format === 'mermaid') return io.out(mermaidOf(definition))
     const drawing = await drawingOf(definition)
     if (drawing === null) throw new Error(`${word} is too large to be drawn`)
-    world.out(plainText(svgFileOf(drawing, word)))
+    io.out(plainText(svgFileOf(drawing, word)))
   },
 })
+
+/**
+ * The service as a state diagram of Mermaid. States get ids of their own, since Mermaid's may have no spaces; texts are
+ * written with Mermaid's references.
+ */
+function mermaidOf(definition: JsonObject) {
+  const { states, edges, start } = graphOf(definition)
+  const idOf = (state: string) => `s${states.findIndex(({ name }) => name === state)}`
+  return [
+    'stateDiagram-v2',
+    ...states.map(({ name, title }) => `  state "${escaped(title)}" as ${idOf(name)}`),
+    ...(start === null ? [] : [`  [*] --> ${idOf(start)}`]),
+    ...edges.map(({ from, to, label }) => `  ${idOf(from)} --> ${idOf(to)}${label && `: ${escaped(label)}`}`),
+    ...states.filter(({ isEnd }) => isEnd).map(({ name }) => `  ${idOf(name)} --> [*]`),
+  ].join('\n')
+}
+
+const escaped = (text: string) =>
+  text.replace(/[^\p{L}\p{N} .,_/()+-]/gu, (character) => `#${character.codePointAt(0) ?? 0};`)
 
 export const service = { show, diagram }
 
 export const machine = remote({
   summary: "print a service as the configuration of a machine of XState, which XState's tools draw",
   word: '<package/service>',
-  async run({ word }, { client, isJson, world }) {
-    world.out(plainJson(await client.getMachine(serviceFields(word)), isJson ? 0 : 2))
+  async run({ word }, { client, isJson, io }) {
+    io.out(plainJson(await client.getMachine(serviceFields(word)), isJson ? 0 : 2))
   },
 })
 
@@ -131,10 +134,10 @@ export const schema = remote({
   summary:
     'print the JSON Schemas of the inputs and outputs of a service; without one, that of .flux and .model files, for editors',
   word: '[package/service]',
-  async run({ word }, { client, isJson, world }) {
-    if (word !== '') return world.out(plainJson(await client.getServiceSchema(serviceFields(word)), isJson ? 0 : 2))
+  async run({ word }, { client, isJson, io }) {
+    if (word !== '') return io.out(plainJson(await client.getServiceSchema(serviceFields(word)), isJson ? 0 : 2))
     const { definitionSchema } = await import('../../../definitions/editor/document.ts')
-    world.out(JSON.stringify(definitionSchema()))
+    io.out(JSON.stringify(definitionSchema()))
   },
 })
 
@@ -142,8 +145,7 @@ export const server = {
   resume: remote({
     summary: 'resume a server that was started with serve --paused',
     async run(_, { client, answer }) {
-      const resumed = await client.resumeServer()
-      answer(resumed, () => [plain(resumed.message)])
+      answer(await client.resumeServer(), ({ message }) => [plain(message)])
     },
   }),
 }

@@ -1,23 +1,20 @@
 // cli/remote: `actorflux webhook list`, `deliveries`, `replay` and `test`.
 import { CALLS } from '../../../api/calls.ts'
-import { checked, fieldsIn, optionsFor } from '../arguments.ts'
+import { checked, optionsFor } from '../arguments.ts'
 import { testWebhook } from '../../webhook-test.ts'
 import { remote } from '../remote.ts'
 import { plain, timeText, type Style } from '../text.ts'
 
-const toneOf = (outcome: string): Style => {
+const styleOf = (outcome: string): Style => {
   if (outcome === 'accepted') return 'green'
   return ['duplicate', 'filtered', 'handshake', 'ignored'].includes(outcome) ? 'dim' : 'red'
 }
 
-const { listDeliveries } = CALLS
-
 export const webhook = {
   list: remote({
     summary: 'list webhooks, with counts of their deliveries by outcome',
-    async run(_, { client, table, answerList }) {
-      const webhooks = await client.listWebhooks()
-      answerList(webhooks, () =>
+    async run(_, { client, table, answer }) {
+      answer(await client.listWebhooks(), (webhooks) =>
         table(
           ['PATH', 'METHODS', 'SERVICE', 'SCHEME', 'ACCEPTED', 'OTHERS', 'LAST'],
           webhooks.map(({ urlPath, httpMethods, package: owner, fluxName, scheme, counts, last }) => [
@@ -35,17 +32,16 @@ export const webhook = {
   }),
   deliveries: remote({
     summary: 'list deliveries to webhooks, newest first',
-    options: optionsFor(listDeliveries.query),
-    async run({ values }, { client, table, answerList }) {
-      const listed = await client.listDeliveries(checked(listDeliveries, fieldsIn(listDeliveries.query, values)))
-      answerList(listed, () =>
+    options: optionsFor(CALLS.listDeliveries.query),
+    async run({ values }, { client, table, answer }) {
+      answer(await client.listDeliveries(checked(CALLS.listDeliveries, {}, values)), (deliveries) =>
         table(
           ['DELIVERY', 'TIME', 'PATH', 'OUTCOME', 'STATUS', 'CONTEXT', 'REASON'],
-          listed.map(({ deliveryId, time, urlPath, outcome, status, contextId, reason }) => [
+          deliveries.map(({ deliveryId, time, urlPath, outcome, status, contextId, reason }) => [
             deliveryId,
             timeText(time),
             `/api${urlPath}`,
-            { text: outcome, style: toneOf(outcome) },
+            { text: outcome, style: styleOf(outcome) },
             status ?? '–',
             contextId ?? '–',
             reason ?? '',
@@ -58,9 +54,9 @@ export const webhook = {
     summary: 'send a delivery again, without verification and deduplication',
     word: '<delivery>',
     async run({ word }, { client, answer }) {
-      const replayed = await client.replayDelivery({ deliveryId: word })
-      const { deliveryId, status, contextId } = replayed
-      answer(replayed, () => [plain(`${deliveryId}  ${status}${contextId === null ? '' : `  context ${contextId}`}`)])
+      answer(await client.replayDelivery({ deliveryId: word }), ({ deliveryId, status, contextId }) => [
+        plain(`${deliveryId}  ${status}${contextId === null ? '' : `  context ${contextId}`}`),
+      ])
     },
   }),
   test: testWebhook,

@@ -1,14 +1,12 @@
 // inspector/pages: the events that a context can take now, each with a form.
-import type { FC } from 'hono/jsx'
 import type { ContextEventsView } from '../../../api/contexts.ts'
 import { isFinished } from '../../../model/context.ts'
 import { controlsOf } from '../../forms/controls.ts'
-import { eventInputsOf, type EventInputs } from '../../forms/event-inputs.ts'
-import { InputFields, RefusalNotice, type InputFieldsProps } from '../../forms/fields.tsx'
+import { eventInputsOf } from '../../forms/event-inputs.ts'
+import { inputFields, refusalNotice } from '../../forms/fields.tsx'
 import { PostForm } from '../../layout.tsx'
-import { Facts, Section } from '../../parts/blocks.tsx'
+import { factList, faint, Section } from '../../parts/blocks.tsx'
 import { contextHref } from '../../parts/links.tsx'
-import { useViewer } from '../../viewer.ts'
 import type { ShownContext } from './shown.ts'
 
 /** Forms of events that are on a page, and fields of them beside those of the first; others are chosen by name. */
@@ -20,31 +18,18 @@ const MAX_OPEN = 2
 const MAX_NAMED = 200
 
 type Event = ContextEventsView['events'][number]
+type EventInputs = ReturnType<typeof eventInputsOf>
 
 /** `asked`: the event whose form was asked for. */
-export const CanTake: FC<ShownContext & { readonly asked: string | null }> = ({
-  context: { id, status, currentState, paused, executionHistory },
-  events: { events: taken, others, ...events },
-  definition,
-  asked,
-  refused,
-}) => {
+export function canTake({ context, events, definition, viewer, refused }: ShownContext, asked: string | undefined) {
+  const { id, status, currentState, paused, executionHistory } = context
+  const { events: taken, others } = events
   if (isFinished(status)) return <div data-part="can-take" hidden />
-  const maySend = useViewer().may('invoke')
+  const maySend = viewer.may('invoke')
   const inputs = eventInputsOf(definition, currentState)
-  const { event: refusedEvent, refusal } = refused ?? { event: null, refusal: null }
-  const first = taken.find(({ event }) => event === (refusedEvent ?? asked))?.event ?? null
+  const refusedEvent = refused?.event ?? null
+  const first = taken.find(({ event }) => event === (refusedEvent ?? asked))?.event
   const forms = maySend ? formsOf(taken, first, inputs) : []
-  const isOpen = (event: string, index: number) => (first === null ? index < MAX_OPEN : event === first)
-  const title = ({ event, to }: Pick<Event, 'event' | 'to'>) => (
-    <>
-      <code>{event}</code>{' '}
-      <small>
-        → {to}
-        {inputs.mayLeadElsewhere && ' (may lead elsewhere)'}
-      </small>
-    </>
-  )
   // Replaced only when what it can take has changed, so that nothing that is being typed is lost.
   const key = `${currentState} ${status} ${paused} ${executionHistory.length}`
   return (
@@ -55,54 +40,48 @@ export const CanTake: FC<ShownContext & { readonly asked: string | null }> = ({
       data-part="can-take"
       data-key={refusedEvent === null ? key : undefined}
     >
-      {paused && <p class="faint">What it is sent is kept until it is resumed.</p>}
-      {first === null && refusedEvent !== null && <RefusalNotice refusal={refusal} />}
-      {taken.length === 0 && events.else === null && <p class="faint">Nothing now.</p>}
-      {!maySend && taken.slice(0, MAX_NAMED).map((event) => <p>{title(event)}</p>)}
-      {forms.map(({ event, to, controls }, index) => (
-        <details class="event" open={isOpen(event, index)}>
-          <summary>{title({ event, to })}</summary>
-          <EventForm
+      {paused && faint('What it is sent is kept until it is resumed.')}
+      {refused && refusedEvent !== null && first === undefined && refusalNotice(refused.refusal, [])}
+      {taken.length === 0 && events.else === null && faint('Nothing now.')}
+      {!maySend && taken.slice(0, MAX_NAMED).map((event) => <p>{titleOf(event, inputs)}</p>)}
+      {forms.map(({ controls, ...event }, index) => (
+        <details class="event" open={first === undefined ? index < MAX_OPEN : event.event === first}>
+          <summary>{titleOf(event, inputs)}</summary>
+          <PostForm
             action={`${contextHref(id)}/events`}
-            event={event}
-            controls={controls}
-            refusal={event === refusedEvent ? refusal : null}
-            prefix={`event-${index}`}
-          />
+            once
+            values={{ event: event.event }}
+            submit="Send"
+            does={`Send ${event.event}`}
+          >
+            {inputFields(controls, refused && event.event === refusedEvent ? refused.refusal : null, `event-${index}`)}
+          </PostForm>
         </details>
       ))}
-      {maySend && forms.length < taken.length && <OtherEvent id={id} events={taken} shown={forms.length} />}
-      {events.else !== null && <p class="faint">It also takes any other event, which can be sent by the API.</p>}
+      {maySend && forms.length < taken.length && otherEvent(id, taken, forms.length)}
+      {events.else !== null && faint('It also takes any other event, which can be sent by the API.')}
       {others.length > 0 && (
         <details>
           <summary>{`Not now: ${others.length} more`}</summary>
-          <Facts facts={others.slice(0, MAX_NAMED).map(({ event, reason }) => [<code>{event}</code>, reason])} />
+          {factList(others.slice(0, MAX_NAMED).map(({ event, reason }) => [<code>{event}</code>, reason]))}
         </details>
       )}
     </Section>
   )
 }
 
-interface EventFormProps extends InputFieldsProps {
-  readonly action: string
-  readonly event: string
-}
-
-const EventForm: FC<EventFormProps> = ({ action, event, ...fields }) => (
-  <PostForm action={action} once submit="Send" does={`Send ${event}`}>
-    <input type="hidden" name="event" value={event} />
-    <InputFields {...fields} />
-  </PostForm>
+const titleOf = ({ event, to }: Pick<Event, 'event' | 'to'>, { mayLeadElsewhere }: EventInputs) => (
+  <>
+    <code>{event}</code>{' '}
+    <small>
+      → {to}
+      {mayLeadElsewhere && ' (may lead elsewhere)'}
+    </small>
+  </>
 )
 
-interface OtherEventProps {
-  readonly id: number
-  readonly events: readonly Event[]
-  readonly shown: number
-}
-
 /** Leads to the page with the form of another event. */
-const OtherEvent: FC<OtherEventProps> = ({ id, events, shown }) => (
+const otherEvent = (id: number, events: readonly Event[], shown: number) => (
   <form class="row" method="get" action={contextHref(id)}>
     <label for="other-event">{`${events.length - shown} more events`}</label>
     <input id="other-event" name="event" list="other-events" required autocomplete="off" />
@@ -116,10 +95,10 @@ const OtherEvent: FC<OtherEventProps> = ({ id, events, shown }) => (
 )
 
 /** Those of the first events, the one that was asked for before all. */
-function formsOf(taken: readonly Event[], first: string | null, inputs: EventInputs) {
-  const ordered = taken.toSorted((one, other) => Number(other.event === first) - Number(one.event === first))
+function formsOf(taken: readonly Event[], first: string | undefined, inputs: EventInputs) {
   let fields = 0
-  return ordered
+  return taken
+    .toSorted((one, other) => Number(other.event === first) - Number(one.event === first))
     .slice(0, MAX_FORMS)
     .map(({ event, to, input }) => ({ event, to, controls: inputs.of(event, controlsOf(input)) }))
     .filter(({ controls }, index) => {

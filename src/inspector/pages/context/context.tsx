@@ -1,6 +1,5 @@
 // inspector/pages: one context: where it is, why, what it can take, and what it has been through.
 import type { Context } from 'hono'
-import type { FC } from 'hono/jsx'
 import { rootOf } from '../../../api/call.ts'
 import { CALLS } from '../../../api/calls.ts'
 import type { ContextView } from '../../../api/contexts.ts'
@@ -8,24 +7,24 @@ import type { Role } from '../../../model/caller.ts'
 import { isFinished } from '../../../model/context.ts'
 import { FluxError, notFound } from '../../../model/failure.ts'
 import type { Drawing } from '../../diagram/drawing.ts'
-import { Diagram, moveKey } from '../../diagram/svg.tsx'
+import { diagram } from '../../diagram/svg.tsx'
 import { typedInput } from '../../forms/controls.ts'
 import { retryOptionsOf } from '../../forms/retry-fields.tsx'
 import { Layout } from '../../layout.tsx'
-import { Copyable, Facts, Section, Tag } from '../../parts/blocks.tsx'
-import { cut, CutText, JsonBlock, MAX_TEXT_CHARACTERS } from '../../parts/cut-text.tsx'
+import { copyable, factList, Section, tagLink } from '../../parts/blocks.tsx'
+import { cut, cutBlock, jsonBlock, MAX_TEXT_CHARACTERS } from '../../parts/cut-text.tsx'
 import { contextHref, contextsHref, fullNameOf, serviceHref } from '../../parts/links.tsx'
-import { StatusSign, toneOf } from '../../parts/status.tsx'
+import { statusSign, toneOf } from '../../parts/status.tsx'
 import { isoOf } from '../../parts/time.tsx'
 import type { PageRoutes, SentForm } from '../../routes.tsx'
-import { Sentence, situationOf } from '../../sentence.tsx'
-import { useViewer, type Viewer } from '../../viewer.ts'
-import { CanTake } from './can-take.tsx'
-import { DataTab, StateValues } from './data.tsx'
+import { Sentence } from '../../sentence.tsx'
+import type { Viewer } from '../../viewer.ts'
+import { canTake } from './can-take.tsx'
+import { dataTab, stateValues } from './data.tsx'
 import { staysOf } from './moves.ts'
 import type { ShownContext } from './shown.ts'
-import { Steering, SteeringLinks } from './steering.tsx'
-import { Timeline } from './timeline.tsx'
+import { steering, steeringLinks } from './steering.tsx'
+import { timelineOf } from './timeline.tsx'
 
 const TABS = ['Timeline', 'Data', 'Snapshot', 'Definition', 'JSON', 'XML'] as const
 type Tab = (typeof TABS)[number]
@@ -34,7 +33,7 @@ type Tab = (typeof TABS)[number]
 const MAX_CHILDREN = 100
 
 export function addContextPage(pages: PageRoutes): void {
-  pages.get('/contexts/:id', 'large', (viewer, c) => page(pages, viewer, c))
+  pages.get('/contexts/:id', (viewer, c) => page(pages, viewer, c))
   const post = (name: string, role: Role, call: (form: SentForm, contextId: number) => Promise<unknown>) =>
     pages.post(`/contexts/:id/${name}`, {
       role,
@@ -65,7 +64,7 @@ export function addContextPage(pages: PageRoutes): void {
 }
 
 /** @throws FluxError `notFound` for what is no id */
-function idOf(c: Context): number {
+function idOf(c: Context) {
   const text = c.req.param('id') ?? ''
   const id = /^\d{1,16}$/.test(text) ? Number(text) : 0
   if (id < 1 || !Number.isSafeInteger(id)) throw notFound(`there is no context ${text}`)
@@ -73,13 +72,13 @@ function idOf(c: Context): number {
 }
 
 /** The definition of an old context may be lost; the rest is shown all the same. */
-function nullIfLost(error: unknown): null {
+function nullIfLost(error: unknown) {
   if (error instanceof FluxError && error.failure.kind === 'notFound') return null
   throw error
 }
 
 async function page(pages: PageRoutes, viewer: Viewer, c: Context, refused: ShownContext['refused'] = null) {
-  const { api } = viewer
+  const { api, now } = viewer
   const contextId = idOf(c)
   const tab = TABS.find((name) => name === c.req.query('tab')) ?? 'Timeline'
   const state = c.req.query('state')
@@ -90,24 +89,29 @@ async function page(pages: PageRoutes, viewer: Viewer, c: Context, refused: Show
     api.getContextEvents({ contextId }),
     api.getDefinition({ contextId, ...(resolved && { resolved }) }).catch(nullIfLost),
   ])
-  const drawing = definition && (await pages.drawings.of(context.definition, definition))
-  const stays = staysOf(context, definition, viewer.now)
+  const drawing = definition && (await pages.drawingOf(context.definition, definition))
+  const stays = staysOf(context, definition, now)
   const hrefOf = (name: string) => `${contextHref(contextId)}?state=${encodeURIComponent(name)}#state`
-  const shown = { context, events, definition, stays, hrefOf, refused }
-  const content = await tabContent(tab, shown, pages, viewer)
+  const shown = { viewer, context, events, definition, stays, now, hrefOf, refused }
+  const content = await tabContent(tab, shown, pages)
   const chosen = context.stateContexts.find(({ name }) => name === state)
   return (
     <Layout
       title={`${contextId} ${context.fluxName}`}
       place="Contexts"
-      heading={<Crumbs {...context} />}
-      aside={<StatusSign {...context} />}
-      lead={<Lead {...shown} />}
+      heading={
+        <span class="crumbs">
+          <a href={contextsHref({ fluxName: fullNameOf(context) })}>{context.package}</a> /{' '}
+          <a href={serviceHref(context)}>{context.fluxName}</a> / <b>{String(contextId)}</b>
+        </span>
+      }
+      aside={statusSign(context)}
+      lead={leadOf(shown)}
       live={context.status === 'COMPLETED' ? undefined : `contextId=${contextId}`}
     >
       <div class="columns">
         <div class="side">
-          <ContextDiagram {...shown} drawing={drawing} />
+          {diagramOf(shown, drawing)}
           <nav class="tabs" aria-label="Views of the context">
             {TABS.map((name) => (
               <a href={contextHref(contextId, name)} aria-current={name === tab ? 'page' : undefined}>
@@ -122,65 +126,46 @@ async function page(pages: PageRoutes, viewer: Viewer, c: Context, refused: Show
         <div class="side">
           {chosen && (
             <div id="state" class="box">
-              <StateValues {...shown} state={chosen} />
+              {stateValues(shown, chosen)}
             </div>
           )}
-          <CanTake {...shown} asked={c.req.query('event') ?? null} />
-          <Steering {...shown} />
-          <ContextFacts {...context} />
+          {canTake(shown, c.req.query('event'))}
+          {steering(shown)}
+          {factsOf(context)}
         </div>
       </div>
     </Layout>
   )
 }
 
-const Crumbs: FC<ContextView> = (context) => (
-  <span class="crumbs">
-    <a href={contextsHref({ fluxName: fullNameOf(context) })}>{context.package}</a> /{' '}
-    <a href={serviceHref(context)}>{context.fluxName}</a> / <b>{String(context.id)}</b>
-  </span>
-)
-
-const Lead: FC<ShownContext> = ({ context, events, definition }) => (
+const leadOf = (shown: ShownContext) => (
   <>
-    <Sentence {...situationOf(context, events, { definition, now: useViewer().now })} />
-    {context.error?.stack !== undefined && (
+    <Sentence {...shown} />
+    {shown.context.error?.stack !== undefined && (
       <details>
         <summary>Where it failed</summary>
-        <pre>{context.error.stack}</pre>
+        <pre>{shown.context.error.stack}</pre>
       </details>
     )}
     <div class="row">
-      <SteeringLinks {...context} />
-      {context.tags.map((tag) => (
-        <Tag tag={tag} href={contextsHref({ tag, status: 'all' })} />
-      ))}
+      {steeringLinks(shown)}
+      {shown.context.tags.map((tag) => tagLink(tag, contextsHref({ tag, status: 'all' })))}
     </div>
   </>
 )
 
-type DiagramProps = ShownContext & { readonly drawing: Drawing | null }
-
-const ContextDiagram: FC<DiagramProps> = ({ context, stays, hrefOf, drawing }) => {
-  const { currentState, status, nextRun, startedAt } = context
+function diagramOf({ context, stays, now, hrefOf }: ShownContext, drawing: Drawing | null) {
+  const { currentState: current, status, nextRun, startedAt } = context
   const hasEnded = isFinished(status)
-  const marks = {
-    current: currentState,
-    tone: toneOf(status),
-    visited: new Set(stays.map(({ state }) => state)),
-    taken: new Set(stays.flatMap(({ from, state, event }) => (from === null ? [] : [moveKey(from, state, event)]))),
-    hasEnded,
-    wakes:
-      nextRun === null || hasEnded ? null : { since: stays.at(-1)?.at ?? startedAt, at: nextRun, now: useViewer().now },
-  }
+  const wakes = nextRun === null || hasEnded ? null : { since: stays.at(-1)?.at ?? startedAt, at: nextRun, now }
   return (
     <div data-part="diagram">
       {drawing ? (
-        <Diagram
-          drawing={drawing}
-          label={`Diagram of ${fullNameOf(context)}, which is in ${currentState}`}
-          marks={{ context: marks, hrefOf }}
-        />
+        diagram(
+          drawing,
+          { context: { current, tone: toneOf(status), stays, hasEnded, wakes }, hrefOf },
+          `Diagram of ${fullNameOf(context)}, which is in ${current}`,
+        )
       ) : (
         <p class="notice">Its diagram can't be drawn: the definition is too large, or can't be read.</p>
       )}
@@ -188,8 +173,8 @@ const ContextDiagram: FC<DiagramProps> = ({ context, stays, hrefOf, drawing }) =
   )
 }
 
-async function tabContent(tab: Tab, shown: ShownContext, { host }: PageRoutes, { api }: Viewer) {
-  const { context, definition, stays } = shown
+async function tabContent(tab: Tab, shown: ShownContext, { options }: PageRoutes) {
+  const { context, definition, stays, viewer } = shown
   const { snapshot = {}, ...others } = context
   switch (tab) {
     case 'Timeline': {
@@ -200,42 +185,43 @@ async function tabContent(tab: Tab, shown: ShownContext, { host }: PageRoutes, {
         view: 'summary',
         limit: MAX_CHILDREN,
       } as const
-      const { contexts } = stays.some(({ hasChild }) => hasChild) ? await api.listPage(children) : { contexts: [] }
-      return <Timeline {...shown} childContexts={contexts} />
+      const { contexts } = stays.some(({ hasChild }) => hasChild)
+        ? await viewer.api.listPage(children)
+        : { contexts: [] }
+      return timelineOf(shown, contexts)
     }
     case 'Data':
-      return <DataTab {...shown} />
+      return dataTab(shown)
     case 'Snapshot':
-      return <JsonBlock value={snapshot ?? {}} />
+      return jsonBlock(snapshot)
     case 'Definition':
-      return <JsonBlock value={definition ?? {}} />
+      return jsonBlock(definition ?? {})
     case 'JSON':
-      return <JsonBlock value={others} />
+      return jsonBlock(others)
     case 'XML':
-      return <CutText wraps cut={cut(host.xmlOf(context, rootOf(CALLS.getContext.answer)), MAX_TEXT_CHARACTERS)} />
+      return cutBlock(cut(options.xmlOf(context, rootOf(CALLS.getContext.answer)), MAX_TEXT_CHARACTERS))
   }
 }
 
-const ContextFacts: FC<ContextView> = ({ id, key, startedAt, version, lastEvent, parent, child, pending }) => (
+const factsOf = ({ id, key, startedAt, version, lastEvent, parent, child, pending }: ContextView) => (
   <Section id="facts" title="Facts" class="box" data-part="facts">
-    <Facts
-      facts={[
-        ['id', <Copyable text={String(id)} />],
-        ['key', key && <Copyable text={key} />],
-        ['started', <time datetime={isoOf(startedAt)}>{isoOf(startedAt)}</time>],
-        ['version', version],
-        ['last event', lastEvent && <code>{lastEvent.event}</code>],
-        ['parent', parent && <Relative {...parent} />],
-        ['child', child && <Relative {...child} />],
-        ['keeps', pending.length === 0 ? null : pending.map(({ event }) => event).join(', ')],
-      ]}
-    />
+    {factList([
+      ['id', copyable(String(id))],
+      ['key', key && copyable(key)],
+      ['started', <time datetime={isoOf(startedAt)}>{isoOf(startedAt)}</time>],
+      ['version', version],
+      ['last event', lastEvent && <code>{lastEvent.event}</code>],
+      ['parent', relativeOf(parent)],
+      ['child', relativeOf(child)],
+      ['keeps', pending.length === 0 ? null : pending.map(({ event }) => event).join(', ')],
+    ])}
   </Section>
 )
 
-const Relative: FC<NonNullable<ContextView['parent']>> = ({ contextId, fluxName, state }) => (
-  <>
-    <a href={contextHref(contextId)}>{`${fluxName ?? 'context'} ${contextId}`}</a>
-    {state !== null && <small>{` in ${state}`}</small>}
-  </>
-)
+const relativeOf = (relative: ContextView['parent']) =>
+  relative && (
+    <>
+      <a href={contextHref(relative.contextId)}>{`${relative.fluxName ?? 'context'} ${relative.contextId}`}</a>
+      {relative.state !== null && <small>{` in ${relative.state}`}</small>}
+    </>
+  )

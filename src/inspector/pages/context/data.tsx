@@ -1,8 +1,9 @@
 // inspector/pages: the data of a context: its inputs and outputs, and those of its states.
-import type { Child, FC } from 'hono/jsx'
+import type { Child } from 'hono/jsx'
 import type { ContextView } from '../../../api/contexts.ts'
 import { isObject, type Json, type JsonObject } from '../../../model/json/value.ts'
 import { objectsIn } from '../../diagram/graph.ts'
+import { faint } from '../../parts/blocks.tsx'
 import { cut, jsonText } from '../../parts/cut-text.tsx'
 import { contextHref } from '../../parts/links.tsx'
 import { isoOf } from '../../parts/time.tsx'
@@ -34,20 +35,20 @@ const sheetOf = ({ context, definition }: ShownContext): Sheet => ({
 
 type StateView = ContextView['stateContexts'][number]
 
-export const DataTab: FC<ShownContext> = (shown) => {
+export function dataTab(shown: ShownContext) {
   const { input, output, stateContexts } = shown.context
   const sheet = sheetOf(shown)
   return (
     <>
-      {modelOf(<h2>Inputs</h2>, input, sheet) ?? <p class="faint">Inputs: none.</p>}
-      {modelOf(<h2>Outputs</h2>, output, sheet) ?? <p class="faint">Outputs: none.</p>}
+      {modelOf(<h2>Inputs</h2>, input, sheet) ?? faint('Inputs: none.')}
+      {modelOf(<h2>Outputs</h2>, output, sheet) ?? faint('Outputs: none.')}
       {stateContexts.map((state) => stateOf(state, sheet))}
     </>
   )
 }
 
-export const StateValues: FC<ShownContext & { readonly state: StateView }> = ({ state, ...shown }) =>
-  stateOf(state, sheetOf(shown))
+/** The data of one state. */
+export const stateValues = (shown: ShownContext, state: StateView) => stateOf(state, sheetOf(shown))
 
 const stateOf = ({ name, input, output, transitionContexts: left }: StateView, sheet: Sheet) => (
   <section>
@@ -73,79 +74,62 @@ const stateOf = ({ name, input, output, transitionContexts: left }: StateView, s
 /** null: it has no values. */
 function modelOf(title: Child, { gloopProperties: properties }: ContextView['input'], sheet: Sheet) {
   if (properties.length === 0) return null
-  const entries = properties.map((declared) => ({
-    name: String(declared['name']),
-    value: declared['value'] ?? null,
-    declared,
-  }))
-  const rows = rowsOf(entries, sheet, 0)
+  const rows = rowsOf(properties, sheet, 0)
+  const leftOut = properties.length - rows.length
   return (
     <section>
       {title}
       <dl>{rows}</dl>
-      {rows.length < properties.length && (
-        <p class="faint">{`${properties.length - rows.length} more are left out here: the API shows them.`}</p>
-      )}
+      {leftOut > 0 && faint(`${leftOut} more are left out here: the API shows them.`)}
     </section>
   )
 }
 
-interface Entry {
-  readonly name: string
-  readonly value: Json
-  /** Its property: the type, and the fields of a model; undefined: it has none. */
-  readonly declared: JsonObject | undefined
-}
-
-function rowsOf(entries: readonly Entry[], sheet: Sheet, depth: number): readonly Child[] {
+/** @param properties as they are declared, with `name` and `value` */
+function rowsOf(properties: readonly JsonObject[], sheet: Sheet, depth: number) {
   const rows: Child[] = []
-  for (const entry of entries) {
+  for (const property of properties) {
     if (sheet.room <= 0) break
     rows.push(
       <>
-        <dt>{entry.name.slice(0, MAX_VALUE_CHARACTERS)}</dt>
-        <dd>{valueOf(entry, sheet, depth)}</dd>
+        <dt>{String(property['name']).slice(0, MAX_VALUE_CHARACTERS)}</dt>
+        <dd>{valueOf(property, sheet, depth)}</dd>
       </>,
     )
   }
   return rows
 }
 
-function valueOf({ value, declared }: Entry, sheet: Sheet, depth: number): Child {
-  const entries = depth < MAX_DEPTH ? entriesOf(value, declared, sheet) : null
-  if (entries === null) {
-    if (declared?.['type'] !== 'date' || typeof value !== 'number') return lineOf(value, sheet)
-    sheet.room -= 1
-    return <time datetime={isoOf(value)}>{isoOf(value)}</time>
+function valueOf(property: JsonObject, sheet: Sheet, depth: number): Child {
+  const { type, value = null } = property
+  const inside = depth < MAX_DEPTH ? propertiesIn(property, sheet) : null
+  if (inside) {
+    const rows = rowsOf(inside, sheet, depth + 1)
+    return (
+      <>
+        <dl>{rows}</dl>
+        {rows.length < inside.length && <a href={sheet.jsonHref}>all of it</a>}
+      </>
+    )
   }
-  const rows = rowsOf(entries, sheet, depth + 1)
-  return (
-    <>
-      <dl>{rows}</dl>
-      {rows.length < entries.length && <a href={sheet.jsonHref}>all of it</a>}
-    </>
-  )
+  if (type !== 'date' || typeof value !== 'number') return lineOf(value, sheet)
+  sheet.room -= 1
+  return <time datetime={isoOf(value)}>{isoOf(value)}</time>
 }
 
-/** What is within a value; null: it stands in a line. */
-function entriesOf(value: Json, declared: JsonObject | undefined, { models }: Sheet): readonly Entry[] | null {
+/** What is within the value of a property, as far as there is room, and one more; null: it stands in a line. */
+function propertiesIn({ value, ...declared }: JsonObject, { models, room }: Sheet): readonly JsonObject[] | null {
+  const { type, reference } = declared
   if (typeof value !== 'object' || value === null) return null
-  const fields = fieldsOf(declared, models)
-  const isPlain = fields.size === 0 && declared?.['type'] !== 'date'
-  if (isPlain && !jsonText(value, MAX_LINE_CHARACTERS).isCut) return null
-  if (Array.isArray(value)) return value.map((item, index) => ({ name: String(index), value: item, declared }))
-  return Object.entries(value).map(([name, item]) => ({ name, value: item, declared: fields.get(name) }))
-}
-
-/** The fields of a model, by name. */
-function fieldsOf(
-  declared: JsonObject | undefined,
-  models: Json | undefined,
-): ReadonlyMap<Json | undefined, JsonObject> {
-  const reference = declared?.['reference']
   const isNamed = typeof reference === 'string' && isObject(models) && Object.hasOwn(models, reference)
   const model = isNamed ? models[reference] : declared
-  return new Map(objectsIn(isObject(model) ? model['gloopProperties'] : null).map((field) => [field['name'], field]))
+  const fields = objectsIn(isObject(model) ? model['gloopProperties'] : null)
+  const isPlain = fields.length === 0 && type !== 'date'
+  if (isPlain && !jsonText(value, MAX_LINE_CHARACTERS).isCut) return null
+  const byName = new Map(fields.map((field) => [field['name'], field]))
+  return Object.entries(value)
+    .slice(0, room + 1)
+    .map(([name, item]) => ({ ...(Array.isArray(value) ? declared : byName.get(name)), name, value: item }))
 }
 
 /** The beginning of a value. */

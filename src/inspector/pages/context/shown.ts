@@ -1,15 +1,12 @@
 // inspector/pages: what all parts of the page of a context know of it.
-import type { ContextEventsView, ContextView } from '../../../api/contexts.ts'
-import type { JsonObject } from '../../../model/json/value.ts'
 import type { Refusal } from '../../routes.tsx'
+import type { Situation } from '../../sentence.tsx'
+import type { Viewer } from '../../viewer.ts'
 import type { Stay } from './moves.ts'
 
 /** What is shown of a context. */
-export interface ShownContext {
-  readonly context: ContextView
-  readonly events: ContextEventsView
-  /** null: it can't be shown. */
-  readonly definition: JsonObject | null
+export interface ShownContext extends Situation {
+  readonly viewer: Viewer
   readonly stays: readonly Stay[]
   /** Address of the data of a state. */
   readonly hrefOf: (state: string) => string

@@ -1,15 +1,13 @@
 // inspector/pages: what can be done with a context, besides sending it an event: retry, pause, resume, tag, terminate.
-import type { Child, FC } from 'hono/jsx'
-import type { ContextView } from '../../../api/contexts.ts'
+import type { Child } from 'hono/jsx'
 import { isFinished } from '../../../model/context.ts'
 import { graphOf } from '../../diagram/graph.ts'
-import { RefusalNotice } from '../../forms/fields.tsx'
-import { RETRY_POINTERS, RetryFields } from '../../forms/retry-fields.tsx'
+import { refusalNotice } from '../../forms/fields.tsx'
+import { RETRY_POINTERS, retryFields } from '../../forms/retry-fields.tsx'
 import { PostForm } from '../../layout.tsx'
-import { Section } from '../../parts/blocks.tsx'
+import { faint, Section } from '../../parts/blocks.tsx'
 import { contextHref, fullNameOf } from '../../parts/links.tsx'
 import { isRetryable } from '../../parts/status.tsx'
-import { useViewer } from '../../viewer.ts'
 import type { ShownContext } from './shown.ts'
 
 /** What an administrator may do with a context, as it is now. */
@@ -21,16 +19,15 @@ interface Command {
 }
 
 /** In the order in which they are offered. */
-function commandsFor({ status, paused, step, pending, currentState }: ContextView): readonly Command[] {
-  if (!useViewer().may('admin')) return []
-  const state = <b>{currentState}</b>
-  if (status === 'TERMINATED')
-    return [{ name: 'retry', verb: 'Retry', hint: <>It goes on in {state}, where it stood.</> }]
-  if (status === 'FAILED') {
-    const hint = <>Runs {state} again, with the same inputs and a new set of attempts.</>
-    return [{ name: 'retry', verb: 'Retry', hint }]
+function commandsFor({ context, viewer }: ShownContext): readonly Command[] {
+  const { status, paused, step, pending, currentState } = context
+  if (!viewer.may('admin') || status === 'COMPLETED') return []
+  if (isRetryable(status)) {
+    const state = <b>{currentState}</b>
+    const onwards = <>It goes on in {state}, where it stood.</>
+    const again = <>Runs {state} again, with the same inputs and a new set of attempts.</>
+    return [{ name: 'retry', verb: 'Retry', hint: status === 'TERMINATED' ? onwards : again }]
   }
-  if (isFinished(status)) return []
   if (paused) {
     const kept = pending.length === 0 ? 'It' : `It takes what it keeps (${pending.length}), then`
     return [{ name: 'resume', verb: 'Resume', hint: `${kept} goes on with what is due.` }]
@@ -43,20 +40,14 @@ function commandsFor({ status, paused, step, pending, currentState }: ContextVie
 }
 
 /** Leads from the head of the page to what can be done; on a phone that is far below. */
-export const SteeringLinks: FC<ContextView> = (context) => (
-  <>
-    {commandsFor(context)
-      .filter(({ name }) => name !== 'pause')
-      .map(({ verb }) => (
-        <a href="#steering">{verb} …</a>
-      ))}
-  </>
-)
+export const steeringLinks = (shown: ShownContext) =>
+  commandsFor(shown).map(({ name, verb }) => name !== 'pause' && <a href="#steering">{verb} …</a>)
 
-export const Steering: FC<ShownContext> = ({ context, definition, refused }) => {
+export function steering(shown: ShownContext) {
+  const { context, definition, refused, viewer } = shown
   const { id, status, tags, paused, step, currentState } = context
-  const commands = commandsFor(context)
-  const isOpen = useViewer().may('invoke') && !isFinished(status)
+  const commands = commandsFor(shown)
+  const isOpen = viewer.may('invoke') && !isFinished(status)
   const refusal = refused?.event === null ? refused.refusal : null
   // It is a part of the page in any case, so that it can come back.
   if (commands.length === 0 && !isOpen && !refusal) return <div id="steering" data-part="steering" hidden />
@@ -65,17 +56,20 @@ export const Steering: FC<ShownContext> = ({ context, definition, refused }) => 
   const action = (name: string) => `${contextHref(id)}/${name}`
   return (
     <Section id="steering" title="Actions" class="box" data-part="steering" data-key={refusal ? undefined : key}>
-      <RefusalNotice refusal={refusal} pointers={RETRY_POINTERS} />
+      {refusalNotice(refusal, RETRY_POINTERS)}
       {commands.map(({ name, verb, hint }) => (
         <PostForm action={action(name)} once submit={verb} tone={name === 'pause' ? 'plain' : 'primary'}>
-          <p class="faint">{hint}</p>
+          {faint(hint)}
         </PostForm>
       ))}
       {commands.length > 0 && isRetryable(status) && (
         <details open={refusal !== null}>
           <summary>Retry otherwise …</summary>
           <PostForm action={action('retry')} aria-label="Retry otherwise" once submit="Retry this way">
-            <RetryFields states={graphOf(definition ?? {}).states.map(({ name }) => name)} refusal={refusal} />
+            {retryFields(
+              graphOf(definition ?? {}).states.map(({ name }) => name),
+              refusal,
+            )}
           </PostForm>
         </details>
       )}

@@ -1,13 +1,13 @@
 // inspector/pages: what happened to a context, in time, with how long each stay took.
-import type { Child, FC } from 'hono/jsx'
+import type { Child } from 'hono/jsx'
 import type { ListedContext } from '../../../api/context-lists.ts'
 import type { ContextView } from '../../../api/contexts.ts'
-import { Section } from '../../parts/blocks.tsx'
+import { faint, Section } from '../../parts/blocks.tsx'
 import { contextHref } from '../../parts/links.tsx'
-import { StatusSign } from '../../parts/status.tsx'
+import { statusSign } from '../../parts/status.tsx'
 import { Table, type Column } from '../../parts/table.tsx'
 import { cutText } from '../../parts/texts.ts'
-import { ClockTime, durationText } from '../../parts/time.tsx'
+import { clockTime, durationText } from '../../parts/time.tsx'
 import type { ShownContext } from './shown.ts'
 import type { Stay } from './moves.ts'
 
@@ -27,33 +27,32 @@ interface Row {
 }
 
 const COLUMNS: readonly Column<Row>[] = [
-  { head: 'at', class: 'mono', cell: ({ at }) => <ClockTime at={at} precise /> },
+  { head: 'at', class: 'mono', cell: ({ at }) => clockTime(at, 'ms') },
   { head: 'by', cell: ({ by }) => by },
   { head: 'state', class: 'said', cell: ({ told }) => told },
   { head: 'stay', isNumber: true, cell: ({ stay }) => stay },
   { head: 'share', control: <span class="hidden">share</span>, class: 'shares', cell: ({ share }) => share },
 ]
 
-type TimelineProps = ShownContext & { readonly childContexts: readonly ListedContext[] }
-
-export const Timeline: FC<TimelineProps> = ({ context, stays, childContexts, hrefOf }) => {
+/** @param children what the context has started */
+export function timelineOf({ context, stays, hrefOf }: ShownContext, children: readonly ListedContext[]) {
   const { step, status, endedAt } = context
   const shown = stays.slice(-MAX_SHOWN)
   const longest = Math.max(1, ...shown.map(({ lasted }) => lasted))
   const rowOf = (stay: Stay): Row => ({
     at: stay.at,
-    by: causeOf(stay),
+    by: stay.event === null ? cutText(stay.cause, MAX_TEXT_CHARACTERS) : <code>{stay.event}</code>,
     told: (
       <>
         → <a href={hrefOf(stay.state)}>{stay.state}</a>{' '}
         {stay.isCurrent && step && step.maxAttempts > 1 && (
           <small>{`attempt ${step.attempt} of ${step.maxAttempts}${step.nextAttemptAt === null ? '' : ' comes next'}`}</small>
         )}
-        {childContexts
+        {children
           .filter(({ startedAt }) => stays.findLast(({ at, hasChild }) => hasChild && at <= startedAt) === stay)
           .map((child) => (
             <>
-              , child <a href={contextHref(child.id)}>{`${child.fluxName} ${child.id}`}</a> <StatusSign {...child} />
+              , child <a href={contextHref(child.id)}>{`${child.fluxName} ${child.id}`}</a> {statusSign(child)}
             </>
           ))}
       </>
@@ -73,17 +72,10 @@ export const Timeline: FC<TimelineProps> = ({ context, stays, childContexts, hre
   })
   return (
     <Section id="timeline" title="Timeline">
-      {stays.length > shown.length && (
-        <p class="faint">{`${stays.length - shown.length} earlier moves are left out.`}</p>
-      )}
+      {stays.length > shown.length && faint(`${stays.length - shown.length} earlier moves are left out.`)}
       <Table columns={COLUMNS} rows={[...shown.map(rowOf), ...failedIn(context)]} />
     </Section>
   )
-}
-
-function causeOf({ from, event, cause }: Stay): Child {
-  if (event !== null) return <code>{event}</code>
-  return cause === null ? (from === null ? 'start' : '–') : cutText(cause, MAX_TEXT_CHARACTERS)
 }
 
 /** The record keeps the last one alone. */

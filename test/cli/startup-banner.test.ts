@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { greeting } from '../../src/cli/greeting.ts'
+import { startupBanner } from '../../src/cli/serve.ts'
 import type { JsonObject } from '../../src/model/json/value.ts'
 
 const webhook = {
@@ -23,16 +23,16 @@ const service = (name: string, input: JsonObject[] = [], triggers: string[] = []
 })
 const secured = (name: string, input: JsonObject[] = []) => ({ ...service(name), source: { secured: true, input } })
 const say = (...services: (ReturnType<typeof service> | ReturnType<typeof secured>)[]) =>
-  greeting({ url: 'http://127.0.0.1:8080', storage: '/data', services, requireAuth: false, pid: 7 }).join('\n')
+  startupBanner({ url: 'http://127.0.0.1:8080', storage: '/data' }, services, false).join('\n')
 
-describe('the greeting', () => {
+describe('the startup banner', () => {
   test('tells packages, triggers, webhooks, data and address', () => {
     const text = say(service('A', [], ['paid', 'sent']), service('B', [], ['paid']))
     expect(text).toMatch(/^packages\s+shop \(2 services\)$/m)
     expect(text).toMatch(/^triggers\s+paid, sent$/m)
     expect(text).toMatch(/^webhooks\s+GET\/PUT \/api\/orders\/\{id\}$/m)
     expect(text).toMatch(/^data\s+\/data$/m)
-    expect(text).toMatch(/^pid\s+7$/m)
+    expect(text).toMatch(new RegExp(`^pid\\s+${process.pid}$`, 'm'))
     expect(text).toMatch(/^listening\s+http:\/\/127.0.0.1:8080$/m)
     expect(text).toMatch(/^inspector\s+http:\/\/127.0.0.1:8080\/inspector .*http:\/\/127.0.0.1:8080\/docs /m)
   })
@@ -55,9 +55,9 @@ describe('the greeting', () => {
     const withToken =
       "/flux-api/shop/execute -H 'Authorization: Bearer <token>' -H 'content-type: application/json' -d '{\"fluxName\":"
     expect(say(secured('S'), secured('T', [{ name: 'n', required: true }]))).toContain(`${withToken}"S"`)
-    expect(
-      greeting({ url: 'http://a', storage: 'd', services: [service('A')], requireAuth: true, pid: 7 }).join('\n'),
-    ).toContain(`${withToken}"A"`)
+    expect(startupBanner({ url: 'http://a', storage: 'd' }, [service('A')], true).join('\n')).toContain(
+      `${withToken}"A"`,
+    )
   })
 
   test('fills in what is required, by type', () => {
@@ -72,14 +72,12 @@ describe('the greeting', () => {
   })
 
   test('offers an address that can be reached', () => {
-    expect(
-      greeting({ url: 'http://0.0.0.0:80', storage: 'd', services: [service('A')], requireAuth: false, pid: 7 }).join(
-        '\n',
-      ),
-    ).toContain('curl -X POST http://127.0.0.1:80/')
-    expect(
-      greeting({ url: 'http://[::]:80', storage: 'd', services: [], requireAuth: false, pid: 7 }).join('\n'),
-    ).toContain('http://127.0.0.1:80/docs')
+    expect(startupBanner({ url: 'http://0.0.0.0:80', storage: 'd' }, [service('A')], false).join('\n')).toContain(
+      'curl -X POST http://127.0.0.1:80/',
+    )
+    expect(startupBanner({ url: 'http://[::]:80', storage: 'd' }, [], false).join('\n')).toContain(
+      'http://127.0.0.1:80/docs',
+    )
   })
 
   test('says what there is when there is nothing', () => {

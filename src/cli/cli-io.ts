@@ -1,21 +1,30 @@
-// cli: the environment of a command in a real process.
+// cli: what a command reads and writes: its environment, standard input and output, and the terminal. Tests replace it.
 import { createInterface } from 'node:readline/promises'
 import { text } from 'node:stream/consumers'
-import type { World } from './command.ts'
 
-export function processWorld(): World {
+export type CliIo = ReturnType<typeof processIo>
+
+export function processIo() {
   const { env, stdin, stdout, stderr } = process
   const [output, errors] = [outputTo(stdout), outputTo(stderr)]
   const hasColour = !env['NO_COLOR'] && env['TERM'] !== 'dumb'
   return {
     env,
+    /** Writes a line to stdout. */
     out: output.write,
+    /** Writes a line to stderr. */
     err: errors.write,
+    /** Resolves once the readers of stdout and stderr have taken all that was written; with the error, if one can't. */
     flushed: async () => (await output.flushed()) ?? errors.flushed(),
+    /** All of standard input. */
     input: () => text(stdin),
+    /** Asks a question on the terminal; resolves with the line of the answer. Null: there is no terminal. */
     ask: stdin.isTTY && stdout.isTTY ? ask : null,
+    /** What stdout is written to; null: no terminal. */
     screen: stdout.isTTY ? { columns: stdout.columns, hasColour } : null,
+    /** Where progress is shown; null: stderr is no terminal. */
     progress: stderr.isTTY ? stderr : null,
+    /** The signal is aborted at SIGINT, from the first call on. */
     interrupted() {
       const controller = new AbortController()
       process.once('SIGINT', () => controller.abort())
@@ -49,8 +58,7 @@ function outputTo(stream: NodeJS.WriteStream) {
         fail(error)
       }
     },
-    /** Resolves once all that was written is taken, with the error if it can not be. */
-    async flushed(): Promise<Error | null> {
+    async flushed() {
       if (fault === null) await new Promise<void>((resolve) => stream.write('', () => resolve()))
       return fault
     },
