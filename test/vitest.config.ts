@@ -60,7 +60,7 @@ const MODES: { readonly [mode: string]: { readonly [variable: string]: string } 
  */
 const APART = [
   'test/{support,system}/**/*.test.ts',
-  'test/steps/!(addresses|dispatcher|slots|standard-webhooks).test.ts',
+  'test/steps/!(addresses|standard-webhooks).test.ts',
   'test/http/{fuzz,hostile}.test.ts',
   'test/inspector/browser.test.ts',
   'test/model/webhook-schemes/timing.test.ts',

@@ -8,7 +8,7 @@ import { unavailable } from '../../src/model/failure.ts'
 import type { CommitFeed } from '../../src/ports/feeds.ts'
 import type { Store } from '../../src/ports/store.ts'
 import { decodeHead } from '../../src/engine/record/decode.ts'
-import { Slots } from '../../src/steps/slots.ts'
+import { Slots } from '../../src/model/slots.ts'
 import { openLmdbStore } from '../../src/store/lmdb/store.ts'
 import { openBench, writeFiles, type Bench, type BenchOptions, type Files } from '../support/engine.ts'
 import { SimulatedClock } from '../support/simulated-clock.ts'
@@ -19,7 +19,6 @@ import { atEndOfTest, newFolder } from '../support/at-end.ts'
 const code = (methodName: string, more: object = {}) => ({
   action: { type: 'invokeCode', className: 'Fn', methodName, timeout: 600, ...more },
 })
-const script = (text: string) => ({ states: [{ name: 's', action: { type: 'script', script: text, timeout: 60 } }] })
 const FILES: Files = {
   'p/Fn.ts': `
 export const deaf = () => new Promise(() => {})
@@ -165,29 +164,6 @@ test('what can be claimed only after a while is claimed then, and its slot is no
   await eventually(() => expect(begun(bench.logged).toSorted((a, b) => a - b)).toEqual([first, ...ids]))
   expect(slots.free('code')).toBe(1)
 })
-
-test('scripts that turn out to be slow give way: those without a slot are given back, and others run', async () => {
-  const slots = new Slots({ code: 1, isolated: 1, script: 6, slowScript: 1 })
-  const bench = await openBench(
-    { 'p/Endless.flux': script('for (;;);'), 'p/Short.flux': script('return 1') },
-    { slots },
-  )
-  const endless = await many(8, bench, 'Endless')
-  const short = await many(3, bench, 'Short')
-  for (const contextId of short) await bench.until(contextId, ({ status }) => status === 'COMPLETED')
-  await eventually(() => expect([slots.free('script'), slots.free('slowScript')]).toEqual([6, 0]))
-  const running = async () => {
-    const views = await Promise.all(endless.map((contextId) => bench.getContext({ contextId })))
-    return views.filter(({ step }) => step && step.server !== null).map(({ id }) => id)
-  }
-  await eventually(async () => expect(await running()).toHaveLength(1))
-  const [contextId = 0] = await running()
-  await bench.terminate({ contextId })
-  await eventually(async () => {
-    const now = await running()
-    expect([now.length, now.includes(contextId)]).toEqual([1, false])
-  })
-}, 30_000)
 
 describe('of two servers on one store', () => {
   const BEAT_MS = 1000

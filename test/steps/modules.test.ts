@@ -277,7 +277,7 @@ describe('built-in classes', () => {
     })
     expect(await run('Logger', 'info', { message: 'x' })).toBeNull()
     expect(await missing('Logger', 'shout')).toBe(
-      'the built-in class "Logger" has no method "shout": it has trace, debug, info, warn, error',
+      'the built-in class "Logger" has no method "shout"; there are trace, debug, info, warn, error',
     )
     expect(await missing('Logger', 'constructor')).toContain('no method')
     expect(await missing('Errors', 'throwException')).toBeNull()

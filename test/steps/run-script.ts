@@ -9,7 +9,14 @@ export const run = (
   script: string,
   names: JsonObject = {},
   options: { signal?: AbortSignal; timeout?: number } = {},
-): Promise<Json> => runner.runScript({ script, names, signal: new AbortController().signal, timeout: 1000, ...options })
+): Promise<Json> =>
+  runner.runScript({
+    script,
+    names: async () => JSON.stringify(names),
+    signal: new AbortController().signal,
+    timeout: 1000,
+    ...options,
+  })
 
 /** `name: message` of what it throws. */
 export const thrown = (script: string, options: { timeout?: number } = {}): Promise<string> =>

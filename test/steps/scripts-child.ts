@@ -4,7 +4,7 @@ import { stepRunner } from '../../src/steps/runner.ts'
 import { silent } from '../support/silent.ts'
 
 const runner = stepRunner({ log: silent })
-const call = { names: {}, signal: new AbortController().signal, timeout: 60_000 }
+const call = { names: async () => '{}', signal: new AbortController().signal, timeout: 60_000 }
 await runner.runScript({ ...call, script: 'return 1' })
 process.stdout.write('ready\n')
 await runner.runScript({ ...call, script: 'return Array.prototype.indexOf.call({ length: 2 ** 53 }, 1)' })

@@ -4,9 +4,8 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { settlementOf } from '../../src/http/webhooks/reply.ts'
-import { createDispatcher } from '../../src/steps/dispatcher.ts'
 import { stepRunner } from '../../src/steps/runner.ts'
-import { Slots } from '../../src/steps/slots.ts'
+import { Slots } from '../../src/model/slots.ts'
 import { localAlarm } from '../../src/alarms/local.ts'
 import { openCatalog } from '../../src/definitions/catalog.ts'
 import { ByteBudget } from '../../src/model/byte-budget.ts'
@@ -179,7 +178,6 @@ export async function openBench(files: Files, options: BenchOptions = {}): Promi
     alarm: localAlarm({ clock, log }),
     retention: options.retention ?? 7 * 86_400_000,
     idempotency: { kept: 86_400_000, max: 1_000_000, keptOfWebhooks: 7 * 86_400_000, ...options.idempotency },
-    dispatcher: createDispatcher({ runner, clock, secrets }),
     secrets,
     webhookSender: options.webhookSender ?? webhookSender({ allowPrivate: options.allowPrivate ?? false }),
     slots: options.slots ?? new Slots({ code: options.stepConcurrency ?? 256, isolated: 8 }),
