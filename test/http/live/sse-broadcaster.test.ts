@@ -286,10 +286,10 @@ describe('what was dropped before it was told', () => {
   test('so is what was dropped because it is large', async () => {
     const { clock, feed, open } = setUp()
     const begin = await feed.activate()
-    const { reader } = await open({ contextId: 30_000 })
+    const { reader } = await open({ contextId: 12_000 })
     const tags = Array.from({ length: 64 }, (_, n) => `${n}${'x'.repeat(254)}`)
     let most = 0
-    for (let n = 1; n <= 30_000; n += 1) {
+    for (let n = 1; n <= 12_000; n += 1) {
       feed.publish(move(n, { tags }))
       if (n % 1000 !== 0) continue
       await clock.advance(300)
