@@ -70,6 +70,8 @@ test.each([
   ['PORT', '0', { port: 0 }],
   ['PORT', '65535', { port: 65_535 }],
   ['WATCHDOG', '0', { watchdog: 0 }],
+  ['WATCHDOG', '0s', { watchdog: 0 }],
+  ['WATCHDOG', '100ms', { watchdog: 100 }],
   ['WATCHDOG_KILL', '90s', { watchdogKill: 90_000 }],
   ['ACTORS', 'a:/b c::d', { actors: ['a', '/b c', 'd'] }],
   ['PUBLIC_URL', 'https://flux.example', { publicUrl: 'https://flux.example' }],
@@ -155,6 +157,8 @@ test.each([
   ['CORS', 'https://a.example/'],
   ['MAX_TAGS', '0'],
   ['HEADER_TIMEOUT', '5'],
+  ['WATCHDOG', '5'],
+  ['WATCHDOG', '99ms'],
   ['RECOVERY', '500ms'],
 ])('%s=%s is refused by name', (name, value) =>
   expect(() => read(name, value)).toThrow(new RegExp(`^ACTORFLUX_${name} must `)),

@@ -74,15 +74,13 @@ ${FILE}`,
   }),
   revoke: command({
     summary: 'remove a token: from then on it is unknown',
-    word: '[name]',
     options: NAME,
     notes: FILE,
-    async run({ word, values: { name } }, io) {
-      if (word !== '' && name !== undefined) throw new UsageError('with --name, token revoke takes no further words')
+    async run({ values }, io) {
       const file = fileIn(io)
-      const known = checked('name', TOKEN_FIELDS.name, name ?? (word || undefined))
-      await revokeToken(file, known)
-      io.out(`Revoked the token ${known} in ${file}.`)
+      const name = checked('name', TOKEN_FIELDS.name, values.name)
+      await revokeToken(file, name)
+      io.out(`Revoked the token ${name} in ${file}.`)
     },
   }),
 }

@@ -1,6 +1,6 @@
 // cli: `actorflux webhook test`: finds a webhook of the services, signs a sample delivery by its `verify`, and sends it
 // to a server, as the provider would. Only the request that --print shows has a signature, or a secret.
-import { decoded } from '../definitions/compile/webhooks.ts'
+import { unescape } from 'node:querystring'
 import { Endpoints } from '../definitions/endpoints.ts'
 import { messageOf } from '../model/error-message.ts'
 import { alternatives } from '../model/nearest.ts'
@@ -88,7 +88,7 @@ async function findTarget(given: string, method: string | undefined, io: CliIo) 
   const endpoints = new Endpoints(services)
   const [path = '', ...query] = (given.startsWith('/') ? given : `/${given}`).split('?')
   const filled = path.replaceAll(/(?<=\/)\{[^/{}]+\}(?=\/|$)/g, '1')
-  const segments = filled.split('/').map((segment) => decoded(segment) ?? segment)
+  const segments = filled.split('/').map((segment) => unescape(segment))
   let found: FoundEndpoint | null = null
   for (const name of method === undefined ? METHODS : [method]) {
     found = endpoints.find(name, segments.slice(1))

@@ -9,21 +9,19 @@ import type { CompiledFlux } from './flux.ts'
 import { hashOf } from './pinned/text.ts'
 import type { Fault } from './report.ts'
 
-export interface CatalogOptions extends LoadOptions {
-  readonly log?: Log | undefined
-}
+type CatalogOptions = LoadOptions & { readonly log?: Log | undefined }
 
 /**
  * Loads all packages. Faults in files do not make it fail; they are in the report, and the catalog has no service with
  * one. `complete`: whether all folders could be read.
  */
 export async function openCatalog(options: CatalogOptions) {
-  const loaded = await loadFolders(options, { whole: false })
+  const loaded = await loadFolders(options)
   const report: readonly Fault[] = loaded.faults
   return { catalog: new Catalog(options, loaded), report, complete: loaded.complete }
 }
 
-/** Maximum number of pinned definitions in the cache; others are compiled again when needed. */
+/** Maximum number of pinned definitions in the cache. A full one is emptied: they are compiled again when needed. */
 const MAX_PINNED = 256
 
 export class Catalog {
@@ -31,8 +29,9 @@ export class Catalog {
   readonly #pinned = new Map<string, Promise<CompiledFlux>>()
   /** Hashes of the faulty definitions that have been logged. */
   readonly #reported = new Set<string>()
-  #generation = 0
   #index: ReturnType<typeof indexOf>
+  /** Incremented by each successful reload, after which pinned definitions may compile differently. */
+  generation = 0
   /** What the last load found, also one after which nothing was replaced. `loadedAt`: epoch milliseconds. */
   lastLoad: { readonly loadedAt: number; readonly faults: readonly LoadFault[] }
   #reloading: Promise<unknown> = Promise.resolve()
@@ -41,11 +40,6 @@ export class Catalog {
     this.#options = options
     this.#index = indexOf(loaded, options.folders, null)
     this.lastLoad = { loadedAt: Date.now(), faults: faultsOf(loaded, options.folders) }
-  }
-
-  /** Incremented by each successful reload, after which pinned definitions may compile differently. */
-  get generation(): number {
-    return this.#generation
   }
 
   find(packageName: string, fluxName: string): CompiledFlux | undefined {
@@ -109,10 +103,8 @@ export class Catalog {
     const present = this.#index.byHash.get(hash)
     if (present !== undefined) return Promise.resolve(present)
     const pinned = this.#pinned.get(hash) ?? this.#restore(hash, load)
-    this.#pinned.delete(hash)
+    if (this.#pinned.size === MAX_PINNED) this.#pinned.clear()
     this.#pinned.set(hash, pinned)
-    const [oldest] = this.#pinned.keys()
-    if (this.#pinned.size > MAX_PINNED && oldest !== undefined) this.#pinned.delete(oldest)
     return pinned
   }
 
@@ -122,7 +114,7 @@ export class Catalog {
    */
   reload(): Promise<readonly Fault[]> {
     const reload = this.#reloading.then(async () => {
-      const loaded = await loadFolders(this.#options, { whole: true })
+      const loaded = await loadFolders(this.#options)
       this.lastLoad = { loadedAt: Date.now(), faults: faultsOf(loaded, this.#options.folders) }
       if (!loaded.complete) {
         this.#options.log?.warn("services are not reloaded: a folder of packages can't be read")
@@ -130,12 +122,7 @@ export class Catalog {
       }
       this.#index = indexOf(loaded, this.#options.folders, this)
       this.#pinned.clear()
-      this.#generation += 1
-      // The caller reports the faults.
-      this.#options.log?.debug('services reloaded', {
-        services: this.#index.all.length,
-        broken: loaded.services.filter(({ flux }) => flux === null).length,
-      })
+      this.generation += 1
       return loaded.faults
     })
     this.#reloading = reload.catch(() => {})
@@ -144,7 +131,10 @@ export class Catalog {
 
   async #restore(hash: string, load: () => Promise<string | null>): Promise<CompiledFlux> {
     try {
-      const flux = readStored(hash, await load())
+      const text = await load()
+      if (text === null) throw new UnreadableDefinition(`the definition ${hash} is not stored`)
+      if (hashOf(text) !== hash) throw new UnreadableDefinition(`the definition stored as ${hash} is another one`)
+      const flux = recompile(text)
       if (flux.faults.length > 0) this.#report(hash, BROKEN, flux.faults)
       // Securing a service also secures its running contexts.
       return this.find(flux.package, flux.fluxName)?.secured ? { ...flux, secured: true } : flux
@@ -157,7 +147,7 @@ export class Catalog {
   }
 
   /** Logs the faults of a definition once. */
-  #report(definition: string, message: string, faults: readonly string[]): void {
+  #report(definition: string, message: string, faults: readonly string[]) {
     if (this.#reported.has(definition)) return
     this.#reported.add(definition)
     this.#options.log?.warn(message, { definition, faults })
@@ -168,12 +158,6 @@ const FOREIGN = 'a definition has another format: its contexts do not run on thi
 const BROKEN =
   "a definition that contexts were started with can't be compiled any more: they fail when they act in states with faults"
 const UNREADABLE = "a definition that contexts were started with can't be read"
-
-function readStored(hash: string, text: string | null): CompiledFlux {
-  if (text === null) throw new UnreadableDefinition(`the definition ${hash} is not stored`)
-  if (hashOf(text) !== hash) throw new UnreadableDefinition(`the definition stored as ${hash} is another one`)
-  return recompile(text)
-}
 
 /** The loaded services at one time, indexed by name and hash. One with a fault keeps its version before. */
 function indexOf(

@@ -6,8 +6,6 @@ export class DefinitionError extends Error {
   override readonly name = 'DefinitionError'
 }
 
-type Readable = Partial<Pick<UnreadableDefinition, 'source' | 'isForeign'>>
-
 /** Not even the states of a definition can be read (see compile/lost.ts). */
 export class UnreadableDefinition extends Error {
   override readonly name = 'UnreadableDefinition'
@@ -16,7 +14,10 @@ export class UnreadableDefinition extends Error {
   /** Whether it has another format than this version's. */
   readonly isForeign: boolean
 
-  constructor(reason: string, { source = null, isForeign = false }: Readable = {}) {
+  constructor(
+    reason: string,
+    { source = null, isForeign = false }: Partial<Pick<UnreadableDefinition, 'source' | 'isForeign'>> = {},
+  ) {
     super(reason)
     this.source = source
     this.isForeign = isForeign

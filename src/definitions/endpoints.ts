@@ -1,19 +1,13 @@
 // definitions: finds the webhook of a path. A literal segment takes precedence over a parameter, from left to right.
+import { unescape } from 'node:querystring'
 import type { Json } from '../model/json/value.ts'
-import type { Endpoint, EndpointDescription, FoundEndpoint } from '../model/webhook.ts'
-import { decoded, parameterOf, type Webhook } from './compile/webhooks.ts'
+import type { EndpointDescription, FoundEndpoint } from '../model/webhook.ts'
+import { parameterOf, type Webhook } from './compile/webhooks.ts'
 import type { CompiledFlux } from './flux.ts'
 
-interface Route {
-  /** Always the same object. */
-  readonly endpoint: Endpoint
-  readonly httpMethods: readonly string[]
-  readonly segments: EndpointDescription['segments']
-}
-
 export class Endpoints {
-  /** The most literal first. */
-  readonly #routes: readonly Route[]
+  /** The most literal first. Each endpoint is always the same object. */
+  readonly #routes
   readonly all: readonly EndpointDescription[]
 
   /**
@@ -30,12 +24,12 @@ export class Endpoints {
           return { endpoint: { package: owner, fluxName, urlPath, timeout, verify }, httpMethods, segments, order }
         }),
       )
-      .sort((a, b) => Number(a.order > b.order) - Number(a.order < b.order))
+      .sort((a, b) => a.order.localeCompare(b.order))
   }
 
   /**
-   * Finds the endpoint for a method and the decoded segments of a path. HEAD is served by GET, unless a webhook has it.
-   * Returns the allowed methods if the path exists only for others; null if it does not exist.
+   * Finds the endpoint for a method and the decoded segments of a path. Returns the allowed methods if the path exists
+   * only for others; null if it does not exist.
    */
   find(method: string, path: readonly string[]): FoundEndpoint | null {
     const routes = this.#routes.filter(
@@ -43,8 +37,7 @@ export class Endpoints {
         segments.length === path.length &&
         segments.every(({ literal }, index) => (literal === null ? path[index] !== '' : literal === path[index])),
     )
-    const withMethod = (name: string) => routes.find(({ httpMethods }) => httpMethods.includes(name))
-    const found = withMethod(method) ?? (method === 'HEAD' ? withMethod('GET') : undefined)
+    const found = forMethod(routes, method)
     if (found !== undefined) {
       const values = found.segments.flatMap(({ parameter }, index) =>
         parameter === null ? [] : [[parameter, path[index] ?? ''] as const],
@@ -69,7 +62,7 @@ const segmentsOf = (urlPath: string): EndpointDescription['segments'] =>
     .split('/')
     .map((segment) => {
       const parameter = parameterOf(segment)
-      return parameter === null ? { literal: decoded(segment) ?? segment, parameter } : { literal: null, parameter }
+      return parameter === null ? { literal: unescape(segment), parameter } : { literal: null, parameter }
     })
 
 function descriptionsOf({ package: owner, fluxName, source, input, webhooks }: CompiledFlux): EndpointDescription[] {
@@ -94,11 +87,16 @@ function descriptionsOf({ package: owner, fluxName, source, input, webhooks }: C
   }))
 }
 
-const textOf = (value: Json | undefined): string | null => (typeof value === 'string' && value !== '' ? value : null)
+const textOf = (value: Json | undefined) => (typeof value === 'string' && value !== '' ? value : null)
 
-/** undefined: there is none. A request with HEAD is for the webhook that has GET, unless one has HEAD. */
-export function webhookOf({ webhooks }: CompiledFlux, urlPath: string, method: unknown): Webhook | undefined {
-  const ofMethod = (name: unknown) =>
-    webhooks.find((one) => one.urlPath === urlPath && one.httpMethods.some((own) => own === name))
-  return ofMethod(method) ?? (method === 'HEAD' ? ofMethod('GET') : undefined)
-}
+/** The one for a method. HEAD is served by the one that has GET, unless another has HEAD. */
+const forMethod = <T extends Pick<Webhook, 'httpMethods'>>(all: readonly T[], method: unknown): T | undefined =>
+  all.find(({ httpMethods }) => httpMethods.some((own) => own === method)) ??
+  (method === 'HEAD' ? forMethod(all, 'GET') : undefined)
+
+/** The webhook for a path as its file has it, and a method; undefined: there is none. */
+export const webhookOf = ({ webhooks }: CompiledFlux, urlPath: string, method: unknown): Webhook | undefined =>
+  forMethod(
+    webhooks.filter((webhook) => webhook.urlPath === urlPath),
+    method,
+  )

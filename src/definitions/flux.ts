@@ -1,14 +1,14 @@
 // definitions: a compiled service, ready to be interpreted.
 import type { JsonObject } from '../model/json/value.ts'
 import type { Webhook } from './compile/webhooks.ts'
-import type { Template } from './expressions/expression.ts'
+import type { Expression } from './expressions/expression.ts'
 import type { Lines } from './lines/line.ts'
 import type { Shape } from './values/properties.ts'
 
 export interface CompiledFlux {
   /** Content hash of `text`: package, name, source and models. */
   readonly hash: string
-  /** The text that is stored under the hash. `recompile` (compile/service.ts) compiles it again. */
+  /** The text that is stored under the hash. `recompile` (service.ts) compiles it again. */
   readonly text: string
   readonly package: string
   readonly fluxName: string
@@ -16,14 +16,16 @@ export interface CompiledFlux {
   readonly source: JsonObject
   readonly input: Shape
   readonly output: Shape
-  readonly tags: readonly Template[]
-  /** Of each new context that is given none; null: they have none. Evaluated over the inputs. */
-  readonly key: Template | null
-  readonly keyReuse: KeyReuse
+  /** Templates over the inputs. */
+  readonly tags: readonly Expression[]
+  /** The key of a new context that is started without one, over the inputs; null: it has none. */
+  readonly key: Expression | null
+  /** When a key may be used again: when its context has ended, or only when that is no longer kept. */
+  readonly keyReuse: 'ended' | 'never'
   readonly triggers: readonly CompiledTrigger[]
-  /** By event: how long a context keeps one that comes while it isn't waiting for it, in milliseconds. */
+  /** By event: how long, in milliseconds, a context keeps one that comes before the context waits for it. */
   readonly early: ReadonlyMap<string, number>
-  /** Called when a context has ended; null: nothing is. */
+  /** The webhook that is called when a context has ended; null: there is none. */
   readonly onEnd: OnEnd | null
   readonly webhooks: readonly Webhook[]
   readonly secured: boolean
@@ -45,13 +47,10 @@ export interface CompiledFlux {
   readonly isForeign: boolean
 }
 
-/** When a key may be used again: when its context has ended, or only when that is no longer kept. */
-export type KeyReuse = 'ended' | 'never'
-
 /** The webhook that is called when a context has ended. */
 export interface OnEnd {
   /** A template over the inputs. One with a fault fails when it is evaluated. */
-  readonly url: Template
+  readonly url: Expression
   /** Name of the secret with which the call is signed. */
   readonly secret: string
 }
@@ -59,8 +58,8 @@ export interface OnEnd {
 /** An event that starts the service. */
 export interface CompiledTrigger {
   readonly event: string
-  /** Of the context that it starts, instead of the service's own. */
-  readonly key: Template | null
+  /** The key of the context that it starts, instead of the service's own. */
+  readonly key: Expression | null
   /** It starts only if the event has moved no context. */
   readonly unlessMoved: boolean
 }
@@ -81,7 +80,7 @@ export interface CompiledState {
   /** Indices into `transitions`. `events`: those with an event, by its name, except `$else` and `$exception`. */
   readonly choice: {
     readonly events: ReadonlyMap<string, number>
-    /** Those that only the state's own action chooses: to senders, their events are unknown. None of them is in `events`. */
+    /** Transitions that only the state's own action chooses: senders do not know their events. None is in `events`. */
     readonly internal: ReadonlyMap<string, number>
     readonly otherwise: number | null
     readonly exception: number | null
@@ -97,8 +96,6 @@ export interface CompiledState {
 export interface CompiledTransition {
   /** null: a transition without event. */
   readonly event: string | null
-  /** Whether only the action of its state chooses it. */
-  readonly internal: boolean
   readonly to: number
   readonly wait: Wait | null
   readonly lines: Lines
@@ -109,7 +106,7 @@ export interface Wait {
   /** The transition, in messages. */
   readonly of: string
   /** Seconds for a duration; epoch milliseconds or ISO 8601 text for a date. */
-  readonly value: Template
+  readonly value: Expression
 }
 
 export interface Retry {

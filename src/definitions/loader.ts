@@ -7,10 +7,10 @@ import { checkProperties, checkSecrets, type SecretCheck } from './lint/lint.ts'
 import { Report } from './report.ts'
 import { compileLoaded } from './service.ts'
 import { readFolders, type DefinitionFile } from './source/files.ts'
-import { ModelFields, ModelFile } from './source/property-schema.ts'
+import { ModelFile } from './source/property-schema.ts'
 import { checkKeys, readBy } from './source/read.ts'
 import { BUILT_IN_MODELS } from './values/builtin-models.ts'
-import { compileShape, lookUpIn } from './values/properties.ts'
+import { compileShape } from './values/shapes.ts'
 
 export type LoadedFolders = Awaited<ReturnType<typeof loadFolders>>
 
@@ -23,11 +23,11 @@ export interface LoadOptions {
 
 /**
  * Reads, compiles and checks all services, and mounts the packages in the runner, to check that their functions exist.
- * `whole`: stops before mounting if a folder can't be read, so that the mounted packages stay.
+ * If a folder can't be read, nothing is loaded, and the packages that are mounted stay.
  */
-export async function loadFolders({ folders, runner, secrets }: LoadOptions, { whole }: { readonly whole: boolean }) {
+export async function loadFolders({ folders, runner, secrets }: LoadOptions) {
   const { packages, fluxes, models, faults, complete } = await readFolders(folders)
-  if (whole && !complete) return { packages: [], services: [], faults, complete }
+  if (!complete) return { packages: [], services: [], faults, complete }
   runner.mount(packages)
   const modelsOf = visibleModels(models)
   const units = fluxes.map((file) => {
@@ -55,7 +55,7 @@ export async function loadFolders({ folders, runner, secrets }: LoadOptions, { w
 }
 
 /** Reports webhooks of different services with the same endpoint, in both files. Each fault names the other service. */
-function checkEndpoints(units: readonly Unit[]): void {
+function checkEndpoints(units: readonly Unit[]) {
   const taken = new Map<string, { readonly unit: Unit; readonly pointer: string }>()
   for (const unit of units)
     for (const webhook of unit.flux?.webhooks ?? [])
@@ -83,25 +83,23 @@ type Models = ReadonlyMap<string, JsonObject>
  * unique, and the built-in ones.
  */
 function visibleModels(files: readonly DefinitionFile[]): (owner: string) => Models {
-  const readable = files.flatMap(({ source, ...file }) => (source === null ? [] : [{ ...file, source }]))
   const count = new Map<string, number>()
-  for (const { name } of readable) count.set(name, (count.get(name) ?? 0) + 1)
-  return (owner) =>
-    new Map([
-      ...BUILT_IN_MODELS,
-      ...readable
-        .filter((file) => file.package === owner || count.get(file.name) === 1)
-        .map(({ name, source }) => [name, source] as const),
-    ])
+  for (const { name } of files) count.set(name, (count.get(name) ?? 0) + 1)
+  return (owner) => {
+    const models = new Map(BUILT_IN_MODELS)
+    for (const { name, source, ...file } of files)
+      if (source !== null && (file.package === owner || count.get(name) === 1)) models.set(name, source)
+    return models
+  }
 }
 
-function checkModel({ package: owner, file, source }: DefinitionFile, modelsOf: (owner: string) => Models): Report {
+function checkModel({ package: owner, file, source }: DefinitionFile, modelsOf: (owner: string) => Models) {
   const report = new Report(file)
   if (source === null) return report
   const pointer = '/gloopProperties'
   checkKeys(ModelFile, source, report)
   checkProperties(source['gloopProperties'], pointer, report, true)
-  const list = readBy(ModelFields, source, report)?.gloopProperties ?? []
-  compileShape(list, { extra: false, ...lookUpIn(modelsOf(owner)), pointer, report })
+  const list = readBy(ModelFile, source, report)?.gloopProperties ?? []
+  compileShape(list, { extra: false, models: modelsOf(owner), pointer, report })
   return report
 }

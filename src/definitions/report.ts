@@ -42,7 +42,7 @@ export class Report {
     return this.#add('warning', pointer, reason, part)
   }
 
-  #add(severity: Fault['severity'], pointer: string, reason: string, part?: 'key'): null {
+  #add(severity: Fault['severity'], pointer: string, reason: string, part?: 'key') {
     this.faults.push({ severity, file: this.file, pointer, reason, ...(part && { part }) })
     return null
   }

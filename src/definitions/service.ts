@@ -7,15 +7,16 @@ import { brokenState, compileState, isNamed, outlineStates } from './compile/sta
 import { compileWebhooks } from './compile/webhooks.ts'
 import { UnreadableDefinition } from './definition-error.ts'
 import { compileTemplate } from './expressions/compile.ts'
-import type { Template } from './expressions/expression.ts'
-import type { CompiledFlux, CompiledState, CompiledTrigger } from './flux.ts'
+import type { Expression } from './expressions/expression.ts'
+import type { CompiledFlux, CompiledState } from './flux.ts'
 import { compileSeen, seenIn } from './lines/names.ts'
 import { checkProperties, checkReachable } from './lint/lint.ts'
 import { hashOf, pinnedText, readPinned, unreadable, type FluxUnit } from './pinned/text.ts'
 import { Report, type Fault } from './report.ts'
 import { checkKeys, readBy } from './source/read.ts'
 import { Root, type FluxSource } from './source/schema.ts'
-import { compileShape, lookUpIn, type Shape } from './values/properties.ts'
+import type { Shape } from './values/property.ts'
+import { compileShape } from './values/shapes.ts'
 
 /** Compiles a service; null if it has faults, which are in the report. */
 export function compileFlux(unit: FluxUnit, report: Report): CompiledFlux | null {
@@ -60,10 +61,10 @@ export function recompile(text: string): CompiledFlux {
   return { ...flux, faults, states }
 }
 
-const told = ({ pointer, reason }: Fault): string => `${pointer}: ${reason}`
+const told = ({ pointer, reason }: Fault) => `${pointer}: ${reason}`
 
 /** Whether a fault at that place is one of the state. All states read and write the service's own inputs and outputs. */
-const concerns = (pointer: string, state: number): boolean =>
+const concerns = (pointer: string, state: number) =>
   ['/input/', '/output/', `/states/${state}/`].some((place) => `${pointer}/`.startsWith(place))
 
 /**
@@ -84,7 +85,7 @@ function compile(
   const shape = (list: readonly JsonObject[], pointer: string, keep = false): Shape => {
     // The inputs come from outside, where they are checked.
     lint?.(list, pointer, report, pointer.endsWith('/input'))
-    return compileShape(list, { extra: keep, ...lookUpIn(models), pointer, report })
+    return compileShape(list, { extra: keep, models, pointer, report })
   }
   const [input, output] = [shape(root.input, '/input', extra), shape(root.output, '/output')]
   const outlines = outlineStates(root.states, shape, report)
@@ -130,10 +131,10 @@ function compile(
 }
 
 /** Compiles a template over the inputs. */
-type TemplateAt = (text: string | null | undefined, pointer: string) => Template | null
+type TemplateAt = (text: string | null | undefined, pointer: string) => Expression | null
 
-/** Of several for one event only the first counts. */
-function compileTriggers({ triggers }: FluxSource, template: TemplateAt, report: Report): CompiledTrigger[] {
+/** Compiles the triggers. Only the first one of an event counts. */
+function compileTriggers({ triggers }: FluxSource, template: TemplateAt, report: Report) {
   const seen = new Set<string>()
   return triggers.flatMap((trigger, index) => {
     if (trigger === undefined) return []
@@ -151,7 +152,7 @@ function compileTriggers({ triggers }: FluxSource, template: TemplateAt, report:
  * How long an event is kept that comes early: the longest of the waiting states that have a transition for it. The root's
  * is that of all transitions that say nothing. Events that are never kept are left out.
  */
-function earlyOf(root: FluxSource, states: readonly CompiledState[]): ReadonlyMap<string, number> {
+function earlyOf(root: FluxSource, states: readonly CompiledState[]) {
   const early = new Map<string, number>()
   for (const { index, waiting, choice } of states)
     for (const [event, at] of waiting ? choice.events : []) {
@@ -162,7 +163,7 @@ function earlyOf(root: FluxSource, states: readonly CompiledState[]): ReadonlyMa
 }
 
 /** The models that a service refers to, directly or through other models, by name. */
-function reachableModels({ source, models }: FluxUnit): ReadonlyMap<string, JsonObject> {
+function reachableModels({ source, models }: FluxUnit) {
   const reached = new Map<string, JsonObject>()
   const visited = new Set<JsonObject>([source])
   for (const part of visited)

@@ -1,92 +1,65 @@
-// definitions: watches the folders of packages, and reports a burst of changes once.
-import { access, constants, stat } from 'node:fs/promises'
-import { relative, resolve, sep } from 'node:path'
-import { watch } from 'chokidar'
+// definitions: watches the folders of packages, and reports a burst of changes once. The folders are compared with what
+// they were: the events of a file system end when a folder is moved or replaced, and do not come at all from some.
+import { readdir, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { isIgnored } from './source/files.ts'
 
-/** Time without a further change after which a burst is reported. */
-const QUIET_MS = 100
-/** Time between two checks that the paths still lead to the same folders. */
-const CHECK_INTERVAL_MS = 1000
+/** Pause between two comparisons. A burst is over when the second one finds no further change. */
+const PAUSE_MS = 200
+/** The pause is at least so many times as long as a comparison takes, which depends on the number of files. */
+const PAUSE_FACTOR = 20
 
 export interface FolderWatcher {
   /** Stops watching, and waits for a running `onChange`. */
   close(): Promise<void>
 }
 
-/**
- * Watches folders. The promise resolves when those that exist are watched. Calls of `onChange` never overlap; a change
- * during a call leads to another call.
- */
+/** Watches folders. Calls of `onChange` never overlap; a change during a call leads to another call. */
 export async function watchFolders(
   folders: readonly string[],
   onChange: () => void | Promise<void>,
 ): Promise<FolderWatcher> {
-  const roots = folders.map((folder) => resolve(folder))
-  let closed = false
-  let timer: NodeJS.Timeout | undefined
-  let running: Promise<void> = Promise.resolve()
-  const notify = () => {
-    running = running
-      .then(onChange)
-      .catch((error: unknown) => process.emitWarning(error instanceof Error ? error : String(error)))
+  const stop = new AbortController()
+  const { signal } = stop
+  const look = async () => JSON.stringify(await Promise.all(folders.map((folder) => stateOf(folder, []))))
+  let seen = await look()
+  const watch = async () => {
+    for (let isChanged = false; !signal.aborted;) {
+      const start = performance.now()
+      const found = await look()
+      const tookMs = performance.now() - start
+      if (found === seen && isChanged)
+        try {
+          await onChange()
+        } catch (error) {
+          process.emitWarning(error instanceof Error ? error : String(error))
+        }
+      isChanged = found !== seen
+      seen = found
+      await pause(Math.max(PAUSE_MS, tookMs * PAUSE_FACTOR), undefined, { signal }).catch(() => {})
+    }
   }
-  const onAny = () => {
-    clearTimeout(timer)
-    if (!closed) timer = setTimeout(notify, QUIET_MS)
-  }
-  const open = async () => {
-    const watcher = watch(roots, { ignoreInitial: true, ignored: (path) => isOutside(path, roots) })
-    // Errors are ignored: a file that is deleted while it is examined counts as a change, too.
-    watcher.on('all', onAny).on('error', () => {})
-    await new Promise<void>((ready) => {
-      watcher.on('ready', () => ready())
-    })
-    return watcher
-  }
-
-  let seen = await identify(roots)
-  let watcher = await open()
-  // chokidar follows neither a root folder that was moved nor the one that replaces it, so the watcher is opened again.
-  const check = async () => {
-    const found = await identify(roots)
-    if (found === seen) return
-    seen = found
-    await watcher.close()
-    watcher = await open()
-    onAny()
-  }
-  let checking: Promise<void> = Promise.resolve()
-  const checks = setInterval(() => {
-    checking = checking.then(check)
-  }, CHECK_INTERVAL_MS)
+  const watching = watch()
   return {
-    async close() {
-      closed = true
-      clearInterval(checks)
-      clearTimeout(timer)
-      await checking
-      await watcher.close()
-      await running
+    close() {
+      stop.abort()
+      return watching
     },
   }
 }
 
 /**
- * Identifies the folders at the paths, and whether they are readable. A new folder may reuse the inode number of a
- * deleted one, but not its time of creation.
+ * What changes with a file, or with anything in a folder. A new folder may reuse the inode number of a deleted one, but
+ * not its time of creation. `above`: the folders around it, to which a link may lead back.
  */
-async function identify(roots: readonly string[]): Promise<string> {
-  const found = roots.map(async (root) => {
-    const { dev, ino, birthtimeMs } = await stat(root)
-    const readable = await access(root, constants.R_OK | constants.X_OK).catch(() => 'not')
-    return `${dev}:${ino}:${birthtimeMs}:${readable}`
-  })
-  return JSON.stringify((await Promise.allSettled(found)).map((one) => ('value' in one ? one.value : null)))
-}
-
-/** Whether a path has nothing of a package, seen from all folders that it is in. */
-function isOutside(path: string, roots: readonly string[]): boolean {
-  const below = roots.filter((root) => path === root || path.startsWith(root + sep))
-  return below.length > 0 && below.every((root) => relative(root, path).split(sep).some(isIgnored))
+async function stateOf(path: string, above: readonly string[]): Promise<unknown> {
+  const found = await stat(path).catch(() => null)
+  if (found === null) return null
+  const id = `${found.dev}:${found.ino}:${found.birthtimeMs}`
+  if (!found.isDirectory()) return [id, found.ctimeMs]
+  if (above.includes(id)) return id
+  const names = (await readdir(path).catch(() => [])).filter((name) => !isIgnored(name)).sort()
+  const parts = names.map(async (name) => [name, await stateOf(join(path, name), [...above, id])])
+  return [id, await Promise.all(parts)]
 }

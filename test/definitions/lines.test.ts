@@ -7,7 +7,7 @@ import { compileLines, type LineOptions } from '../../src/definitions/lines/line
 import { readBy } from '../../src/definitions/source/read.ts'
 import { LINES } from '../../src/definitions/source/schema.ts'
 import { LineError, writePath } from '../../src/definitions/values/paths.ts'
-import { compileShape } from '../../src/definitions/values/properties.ts'
+import { compileShape } from '../../src/definitions/values/shapes.ts'
 import { WorkBudget } from '../../src/definitions/work-budget.ts'
 import { Report } from '../../src/definitions/report.ts'
 
@@ -30,7 +30,7 @@ const outputs = compileShape(
       ],
     },
   ],
-  { extra: false, models: () => undefined, pointer: '', report: new Report('f') },
+  { extra: false, models: new Map(), pointer: '', report: new Report('f') },
 )
 
 function resolve(name: string): Target | null {
@@ -281,7 +281,7 @@ describe('a text with ${…} in a line of the Logger', () => {
 
   it('is followed where secrets and requests are hidden', () => {
     const { line } = logged(literal('with ${$secrets.API} of ${order.id}', to), { seesSecrets: true })
-    expect(line).toMatchObject({ secrets: ['API'], source: { expression: '`${$secrets.API}${order.id}`' } })
+    expect(line).toMatchObject({ secrets: ['API'], reads: [['$secrets'], ['order']] })
   })
 
   it('is plain text in other lines', () => {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Json } from '../../src/model/json/value.ts'
-import { validate, compileShape, coerce, type Property } from '../../src/definitions/values/properties.ts'
+import { validate, coerce, type Property } from '../../src/definitions/values/properties.ts'
+import { compileShape } from '../../src/definitions/values/shapes.ts'
 import { Report } from '../../src/definitions/report.ts'
 import { effortOf } from '../support/effort.ts'
 
@@ -11,7 +12,7 @@ type Expected = Json | typeof REFUSED
 const shapeOf = (declaration: object) =>
   compileShape([{ name: 'v', ...declaration }], {
     extra: false,
-    models: () => undefined,
+    models: new Map(),
     pointer: '',
     report: new Report('f'),
   })

@@ -3,7 +3,6 @@ import { describe as suite, expect, it } from 'vitest'
 import { isObject, type Json, type JsonObject } from '../../src/model/json/value.ts'
 import {
   validate,
-  compileShape,
   defaults,
   describeValues,
   coerce,
@@ -12,6 +11,7 @@ import {
   type Property,
   type Shape,
 } from '../../src/definitions/values/properties.ts'
+import { compileShape } from '../../src/definitions/values/shapes.ts'
 import { Report } from '../../src/definitions/report.ts'
 
 const NOW = 1_767_323_045_006
@@ -29,7 +29,7 @@ function compile(
   const models = new Map(Object.entries(options.models ?? {}))
   const shape = compileShape(list, {
     extra: options.extra ?? false,
-    models: (name) => models.get(name),
+    models,
     pointer: '/input',
     report,
   })

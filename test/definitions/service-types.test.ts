@@ -6,8 +6,9 @@ import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { Report } from '../../src/definitions/report.ts'
 import { serviceTypes, type TypedService } from '../../src/definitions/typescript/service-types.ts'
-import { compileShape, validate } from '../../src/definitions/values/properties.ts'
-import { getOwn, type JsonObject } from '../../src/model/json/value.ts'
+import { validate } from '../../src/definitions/values/properties.ts'
+import { compileShape } from '../../src/definitions/values/shapes.ts'
+import type { JsonObject } from '../../src/model/json/value.ts'
 import { compile } from '../client/built.ts'
 import { declarations, inputsFor, MODELS } from './json-schema/generate.ts'
 
@@ -27,7 +28,7 @@ test('of random services', async () => {
   const uses: string[] = []
   for (const [index, { list, extra, inputs }] of fc.sample(cases, SERVICES).entries()) {
     const report = new Report('f')
-    const shape = compileShape(list, { extra, models: (name) => getOwn(MODELS, name), pointer: '', report })
+    const shape = compileShape(list, { extra, models: new Map(Object.entries(MODELS)), pointer: '', report })
     const name = `F ${index} \u2028"'\`\${x}`
     services.push({ package: 'p', fluxName: name, input: shape, output: shape, states: [], triggers: [], source: {} })
     const isAccepted = (given: JsonObject) =>

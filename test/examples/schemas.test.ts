@@ -6,8 +6,9 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import { sample } from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { Report } from '../../src/definitions/report.ts'
-import { compileShape, type Shape } from '../../src/definitions/values/properties.ts'
-import { getOwn, isObject, type Json, type JsonObject } from '../../src/model/json/value.ts'
+import type { Shape } from '../../src/definitions/values/properties.ts'
+import { compileShape } from '../../src/definitions/values/shapes.ts'
+import { isObject, type Json, type JsonObject } from '../../src/model/json/value.ts'
 import { inputsFor } from '../definitions/json-schema/generate.ts'
 import { hasRough } from '../definitions/json-schema/rough.ts'
 import { openLive, type Live } from '../http/live.ts'
@@ -32,7 +33,7 @@ afterAll(() => live.close())
 const get = async (path: string) => (await live.call('GET', `/flux-api/${path}`)).json as JsonObject
 const listOf = (value: Json | undefined): JsonObject[] => (Array.isArray(value) ? value.filter(isObject) : [])
 const shapeOf = (list: readonly JsonObject[]): Shape =>
-  compileShape(list, { extra: false, models: (name) => getOwn(models, name), pointer: '', report: new Report('f') })
+  compileShape(list, { extra: false, models: new Map(Object.entries(models)), pointer: '', report: new Report('f') })
 
 /** Whether the server takes the inputs; what else it finds wrong, such as a tag, plays no part. */
 async function isTaken(path: string, body: object): Promise<boolean> {

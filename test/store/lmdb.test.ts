@@ -22,14 +22,12 @@ import { SimulatedClock } from '../support/simulated-clock.ts'
 import { contextOf, create, createOne, idsOf, mustCommit, newId, update, writeOf } from './contract-support.ts'
 import { storeContract } from './contract.ts'
 import { putDefinition } from '../support/stores.ts'
+import { silent } from '../support/silent.ts'
+import { nextTurn } from '../support/held.ts'
 
 const errors: { message: string; fields: object | undefined }[] = []
-const quiet = (): void => {}
 const log = {
-  trace: quiet,
-  debug: quiet,
-  info: quiet,
-  warn: quiet,
+  ...silent,
   error: (message: string, fields?: object) => void errors.push({ message, fields }),
 }
 const openIn = (folder: string, namespace?: string, clock = new SimulatedClock()): Promise<Store> =>
@@ -115,9 +113,7 @@ describe('the embedded store', () => {
     const id = await createOne(store, { indexKeys: ['before'] })
     const written = store.commit({ writes: [writeOf(contextOf(id, 2, { indexKeys: ['after'] }))] })
     // The group is being written from the next turn on.
-    await new Promise((resolve) => {
-      setImmediate(resolve)
-    })
+    await nextTurn()
     const [read, early, found] = await Promise.all([
       store.load({ id }),
       idsOf(listed(store, { all: ['before'], limit: 10 })),

@@ -66,7 +66,7 @@ async function build(): Promise<void> {
     input: Object.fromEntries(ENTRIES.map((name) => [name, join(PLAIN, `${name}.js`)])),
     platform: 'node',
     // Packages that are only loaded when they are needed, or that look for files beside their modules.
-    external: /^(@jitl|chokidar|fs-native-extensions|jiti|lmdb|msgpackr|pino)/,
+    external: /^(@jitl|fs-native-extensions|jiti|lmdb|msgpackr|pino)/,
     plugins: [atItsPlace],
   })
   await bundle.write({ dir: BUNDLE, entryFileNames: '[name].js', chunkFileNames: 'chunks/[hash].js' })

@@ -11,7 +11,7 @@ import type { ActionSource, RetrySource } from '../source/schema.ts'
 import { descend } from '../values/properties.ts'
 
 /** `visible`: the names in the state. `resolve`: those that outputs write to. */
-type ActionOptions = Pick<LineOptions, 'visible' | 'resolve' | 'pointer' | 'report'>
+type ActionOptions = Omit<LineOptions, 'of'>
 
 /** An action that does nothing. */
 export const PLAIN: CompiledAction = {
@@ -27,17 +27,17 @@ export const PLAIN: CompiledAction = {
   child: null,
 }
 
-const LOGGERS: ReadonlySet<string> = new Set(['Logger', 'io.toro.martini.LoggerMethods'])
+const LOGGERS = new Set(['Logger', 'io.toro.martini.LoggerMethods'])
 
 const SECRETS_WORD = /(?<![\w$])\$secrets(?![\w$])/
 
 export function compileAction(source: ActionSource, options: ActionOptions): CompiledAction {
-  const { visible, pointer, report } = options
+  const { pointer, report } = options
   if (!source) return PLAIN
   // The keys of a result are known only when it arrives.
-  const outputsOf = (lines: Parameters<typeof compileLines>[0]): Lines =>
+  const outputsOf = (lines: Parameters<typeof compileLines>[0]) =>
     compileLines(lines, { ...options, visible: null, pointer: `${pointer}/outputs`, of: 'the outputs' })
-  const inputs = { visible, resolve: ARGUMENTS, pointer: `${pointer}/inputs`, of: 'the inputs', report }
+  const inputs = { ...options, resolve: ARGUMENTS, pointer: `${pointer}/inputs`, of: 'the inputs' }
   switch (source.type) {
     case 'invokeCode': {
       const { className, methodName, isolate, timeout } = source
@@ -110,7 +110,7 @@ export const DELIVERY_RETRY: Retry = {
 }
 
 /** Defaults: one attempt, no delay, factor 1, and a maximum delay of an hour or of `delay` if that is longer. */
-function compileRetry(source: RetrySource, { pointer, report }: ActionOptions): Retry {
+function compileRetry(source: RetrySource, { pointer, report }: ActionOptions) {
   if (source && source.maxAttempts == null) report.warn(`${pointer}/retry`, 'without maxAttempts there is one attempt')
   const delay = source?.delay ?? 0
   return {
@@ -141,9 +141,8 @@ export async function checkActions(unit: Unit, units: readonly Unit[], runner: S
     const { code, script } = action
     const missing = code && (await runner.missing({ package: owner, ...code }))
     if (missing !== null) report.fault(pointer, missing)
-    const reason = script === null ? null : await runner.scriptFault(script)
-    if (script !== null && reason !== null)
-      report.fault(`${pointer}/script`, `can't be parsed: ${reason}${scriptHint(script)}`)
+    const reason = script && (await runner.scriptFault(script))
+    if (script && reason) report.fault(`${pointer}/script`, `can't be parsed: ${reason}${scriptHint(script)}`)
     if (action.child !== null) checkChild(action.child, action.inputs, pointer, unit, units)
   }
 }
@@ -158,7 +157,7 @@ function checkChild(
   pointer: string,
   { package: owner, report }: Unit,
   units: readonly Unit[],
-): void {
+) {
   const warn = (reason: string) => report.warn(`${pointer}/name`, reason)
   const found = units.filter(({ fluxName }) => fluxName === name)
   const target = found.find((unit) => unit.package === owner) ?? (found.length === 1 ? found[0] : undefined)
@@ -172,20 +171,20 @@ function checkChild(
 }
 
 /** Reports inputs that the child does not declare, and required ones that no line sets. */
-function checkInputs(lines: Lines, child: CompiledFlux, pointer: string, report: Report): void {
+function checkInputs(lines: Lines, child: CompiledFlux, pointer: string, report: Report) {
   const { fluxName, input } = child
-  for (const [index, { path }] of lines.entries()) {
-    const [name, ...below] = path
-    const property = name === undefined ? undefined : input.properties.get(name)
+  // A line with a fault may set any of them.
+  if (lines.some(({ path }) => path.length === 0)) return
+  for (const [index, line] of lines.entries()) {
+    const at = `${pointer}/${index}/to`
+    const [name = '', ...below] = line.path
+    const property = input.properties.get(name)
     const found = property && descend(property, below)
-    if (found?.ok === false) report.fault(`${pointer}/${index}/to`, `"${fluxName}": ${found.reason}`)
-    if (name === undefined || found || input.extra) continue
-    const instead = alternatives(name, input.properties.keys())
-    report.fault(`${pointer}/${index}/to`, `"${fluxName}" has no input "${name}"${instead}`)
+    if (found?.ok === false) report.fault(at, `"${fluxName}": ${found.reason}`)
+    if (!property && !input.extra)
+      report.fault(at, `"${fluxName}" has no input "${name}"${alternatives(name, input.properties.keys())}`)
   }
   const given = new Set(lines.map(({ path: [name] }) => name))
-  // A line with a fault may be for any of them.
-  if (given.has(undefined)) return
   for (const { name, required, defaultValue } of input.properties.values())
     if (required && defaultValue === undefined && !given.has(name))
       report.fault(pointer, `"${fluxName}" requires the input "${name}", which no line sets`)

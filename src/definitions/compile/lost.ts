@@ -8,12 +8,12 @@ import { brokenState, NOTHING, placeholderOf, unused } from './states.ts'
 /** What the record of a context contains about a state. */
 export interface KnownState {
   readonly index: number
-  /** null: only its index is known. */
-  readonly name: string | null
+  /** null or absent: only its index is known. */
+  readonly name?: string | null
   /** Events that the context waits for in this state. */
-  readonly events: readonly string[]
+  readonly events?: readonly string[]
   /** Whether the state accepts all other events, too. */
-  readonly takesAny: boolean
+  readonly takesAny?: boolean
 }
 
 export interface LostDefinition extends Pick<CompiledFlux, 'hash' | 'package' | 'fluxName' | 'secured' | 'isForeign'> {
@@ -30,7 +30,8 @@ export function lostFlux({ reason, source, states: known, ...about }: LostDefini
   const states = Array.from({ length: Math.max(0, ...byIndex.keys()) + 1 }, (_, index) => {
     const { name = null, events = [], takesAny = false } = byIndex.get(index) ?? {}
     const choice = { events: new Map(events.map((event) => [event, 0])), otherwise: takesAny ? 0 : null }
-    return brokenState({ index, name: name ?? unused(placeholderOf(index), names), choice }, reason)
+    const state = { index, name: name ?? unused(placeholderOf(index), names), input: NOTHING, output: NOTHING, choice }
+    return brokenState(state, reason)
   })
   return {
     ...about,

@@ -3,10 +3,10 @@
 import { alternatives } from '../../model/nearest.ts'
 import { compileAction, PLAIN } from '../actions/actions.ts'
 import { compileTemplate } from '../expressions/compile.ts'
-import type { CompiledState, CompiledTransition, Wait } from '../flux.ts'
+import type { CompiledState, Wait } from '../flux.ts'
 import { brokenLine } from '../lines/line.ts'
 import { compileLines } from '../lines/lines.ts'
-import { compileSeen, inputsOf, outputsOf, visibleIn, type Visible } from '../lines/names.ts'
+import { compileSeen, inputsOf, outputsOf, seenIn, type SeenAt, type Visible } from '../lines/names.ts'
 import type { Report } from '../report.ts'
 import type { LineSource, StateSource, TransitionSource } from '../source/schema.ts'
 import { parseDate } from '../values/dates.ts'
@@ -75,25 +75,21 @@ export function unused(name: string, names: Set<string>): string {
 export function compileState(outline: StateOutline, service: Service): CompiledState {
   const { index, name, waiting, input, output, pointer } = outline
   const { report } = service
-  const visible = visibleIn(outline, service)
+  const visible = service.extra ? null : seenIn([output, input, service.output, service.input])
   const action = compileAction(outline.action, {
     visible,
     resolve: outputsOf(outline, service),
     pointer: `${pointer}/action`,
     report,
   })
-  const transitions = outline.transitions.map((source, at) =>
-    source === undefined
-      ? UNKNOWN
-      : compileTransition(source, `${pointer}/transitions/${at}`, outline, visible, service),
+  // A transition with a fault is left out: nothing runs a state that has one.
+  const transitions = outline.transitions.flatMap((source, at) =>
+    source ? compileTransition(source, `${pointer}/transitions/${at}`, outline, visible, service) : [],
   )
   const choice = compileChoice(outline, report)
   checkDecided(outline, choice.events, report)
   return { index, name, waiting, input, output, action, transitions, choice, fault: null }
 }
-
-/** In the place of a transition that can't be read. */
-const UNKNOWN: CompiledTransition = { event: null, internal: false, to: 0, wait: null, lines: [] }
 
 function compileTransition(
   source: TransitionSource,
@@ -101,7 +97,7 @@ function compileTransition(
   left: StateOutline,
   visible: Visible,
   { states, report }: Service,
-): CompiledTransition {
+) {
   const event = source.event || null
   const internal = source.internal === true
   const isOwn = isOwnEvent(event ?? '')
@@ -116,29 +112,26 @@ function compileTransition(
   if (target === undefined)
     report.fault(`${pointer}/to`, `there is no state "${source.to}"${alternatives(source.to, states.keys())}`)
   const of = `the transition${event === null ? '' : ` for '${event}'`} to '${source.to}'`
-  const wait = compileWait(source.wait, visible, { pointer: `${pointer}/wait`, of, report })
-  const options = { visible, resolve: inputsOf(target), pointer: `${pointer}/lines`, of, report }
-  return { event, internal, to: target?.index ?? 0, wait, lines: compileLines(source.lines, options) }
+  const seen = { visible, of, report }
+  const wait = compileWait(source.wait, { ...seen, pointer: `${pointer}/wait` })
+  const lines = compileLines(source.lines, { ...seen, resolve: inputsOf(target), pointer: `${pointer}/lines` })
+  return { event, to: target?.index ?? 0, wait, lines }
 }
 
 /**
  * Compiles a wait: `duration:<seconds>` or `date:<when>`, where the value is a literal or a template. null if there is
  * none, and after a fault. `of`: the transition, in messages.
  */
-function compileWait(
-  source: string | null | undefined,
-  visible: Visible,
-  { pointer, of, report }: { readonly pointer: string; readonly of: string; readonly report: Report },
-): Wait | null {
+function compileWait(source: TransitionSource['wait'], { of, ...at }: SeenAt & { readonly of: string }): Wait | null {
   const [, kind, value = ''] = /^\s*(duration|date)\s*:(.*)$/s.exec(source ?? '') ?? []
   if (kind === undefined) return null
   const text = value.trim()
-  const template = compileSeen(compileTemplate, text, { visible, pointer, report })
-  if (!text.includes('${')) checkLiteral(kind, text, pointer, report)
+  const template = compileSeen(compileTemplate, text, at)
+  if (!text.includes('${')) checkLiteral(kind, text, at)
   return template && { kind: kind === 'date' ? 'date' : 'duration', of, value: template }
 }
 
-function checkLiteral(kind: string, text: string, pointer: string, report: Report): void {
+function checkLiteral(kind: string, text: string, { pointer, report }: SeenAt) {
   if (kind === 'date') {
     if (parseDate(text) === null) report.fault(pointer, `"${text}" is no date: neither ISO 8601 nor epoch milliseconds`)
   } else if (!Number.isFinite(Number(text))) report.fault(pointer, `"${text}" is no number of seconds`)
@@ -146,9 +139,9 @@ function checkLiteral(kind: string, text: string, pointer: string, report: Repor
 }
 
 /** Whether senders, or the action, can name the event. */
-const isOwnEvent = (event: string): boolean => event !== '' && event !== '$else' && event !== '$exception'
+const isOwnEvent = (event: string) => event !== '' && event !== '$else' && event !== '$exception'
 
-function compileChoice({ waiting, transitions, pointer }: StateOutline, report: Report): CompiledState['choice'] {
+function compileChoice({ waiting, transitions, pointer }: StateOutline, report: Report) {
   const below = (at: number) => `${pointer}/transitions/${at}`
   const named = new Map<string, number>()
   const eventless: number[] = []
@@ -196,7 +189,7 @@ function checkDecided(
   { waiting, action, transitions, pointer }: StateOutline,
   events: ReadonlyMap<string, number>,
   report: Report,
-): void {
+) {
   if (!waiting || !action || events.size < 2 || transitions.some((one) => one?.internal != null)) return
   const lines = 'lines' in action ? action.lines : action.outputs
   const written = lines.filter((line) => line?.to[0] === '$fluxEvent')
@@ -204,30 +197,26 @@ function checkDecided(
     if (!event.startsWith('$') && written.some((line) => line && mayWrite(line, event)))
       report.warn(
         `${pointer}/transitions/${at}/event`,
-        `the action sets $fluxEvent, and may choose "${event}", which anybody may send as well: ` +
+        `the action sets $fluxEvent, and may choose "${event}", which a caller may send as well: ` +
           'add "internal": true to what it alone chooses, and false to what is sent',
       )
 }
 
-function mayWrite(line: LineSource, event: string): boolean {
+function mayWrite(line: LineSource, event: string) {
   if (line.type !== 'set') return line.from[0] !== '$fluxEvent'
   const { expression, evaluate } = line
   if (!evaluate || typeof expression !== 'string') return expression === event
-  return ["'", '"', '`'].some((quote) => isWritten(expression, quote + event + quote))
-}
-
-/** Whether the literal stands somewhere, and nowhere beside a comparison. */
-function isWritten(expression: string, literal: string): boolean {
-  const parts = expression.split(literal).map((part) => part.trim())
-  return parts.length > 1 && !parts.some((part) => /^[=!]=|[=!]=$/.test(part))
+  // The event is there as a text, and nowhere beside a comparison.
+  return ["'", '"', '`'].some((quote) => {
+    const parts = expression.split(quote + event + quote).map((part) => part.trim())
+    return parts.length > 1 && !parts.some((part) => /^[=!]=|[=!]=$/.test(part))
+  })
 }
 
 export const NOTHING: Shape = { properties: new Map(), extra: false }
 
-/** What is known of a state that can't be run. */
-export interface BrokenState
-  extends Pick<CompiledState, 'index' | 'name'>, Partial<Pick<CompiledState, 'input' | 'output'>> {
-  /** Events that it takes while its contexts wait in it; `otherwise` is not null: all others, too. */
+/** What is known of a state that can't be run. `choice`: the events that it takes while its contexts wait in it. */
+interface BrokenState extends Pick<CompiledState, 'index' | 'name' | 'input' | 'output'> {
   readonly choice: Pick<CompiledState['choice'], 'events' | 'otherwise'>
 }
 
@@ -236,7 +225,7 @@ export interface BrokenState
  * takes make them act. The indices in its choice refer to no transition.
  */
 export const brokenState = (
-  { index, name, input = NOTHING, output = NOTHING, choice: { events, otherwise } }: BrokenState,
+  { index, name, input, output, choice: { events, otherwise } }: BrokenState,
   fault: string,
 ): CompiledState => ({
   index,

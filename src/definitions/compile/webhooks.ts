@@ -73,11 +73,7 @@ function compileWebhook(source: WebhookSource, pointer: string, owner: Owner, re
   const httpMethods = [...new Set(source.httpMethods.flatMap((method) => method?.toUpperCase() ?? []))]
   if (httpMethods.length === 0) report.warn(`${pointer}/httpMethods`, "without a method it can't be reached")
   const unknown = httpMethods.filter((method) => !METHODS.includes(method) || method === 'CONNECT')
-  if (unknown.length > 0)
-    report.warn(
-      `${pointer}/httpMethods`,
-      `no request has the method ${unknown.map((method) => `'${method}'`).join(', ')}`,
-    )
+  for (const method of unknown) report.warn(`${pointer}/httpMethods`, `no request has the method '${method}'`)
   const urlPath = source.urlPath.startsWith('/') ? source.urlPath : `/${source.urlPath}`
   if (urlPath !== source.urlPath) report.warn(`${pointer}/urlPath`, `taken as "${urlPath}"`)
   for (const reason of warningsOf(urlPath)) report.warn(`${pointer}/urlPath`, reason)
@@ -99,7 +95,7 @@ function compileWebhook(source: WebhookSource, pointer: string, owner: Owner, re
 const REQUEST = new Map([['$request', []]])
 
 /** Compiles an expression that sees `$request` alone. null: there is none, or after a fault. */
-const overRequest = (source: string | null | undefined, pointer: string, report: Report): Expression | null =>
+const overRequest = (source: string | null | undefined, pointer: string, report: Report) =>
   compileSeen(compileExpression, source, { visible: REQUEST, pointer, report })
 
 /** null after a fault. */
@@ -141,21 +137,18 @@ function compileSend(source: SendSource, pointer: string, owner: Owner, report: 
 }
 
 /** Segments of a path that requests may not reach as intended. */
-const DOUBTFUL: readonly (readonly [RegExp, warning: string])[] = [
+const DOUBTFUL = [
   [/[?#]/, "a path never has ? or #: it can't be reached"],
   [/^(?:\.|%2e){1,2}$/i, "a path never has a segment . or ..: it can't be reached"],
   [/^(?!\{[^{}]+\}$).*[{}]/, 'a parameter is a whole segment, {name}: this one is taken as it stands'],
   [/^[:*]/, 'a parameter is written {name}: this one is taken as it stands'],
-]
+] as const
 
-function warningsOf(urlPath: string): string[] {
+function warningsOf(urlPath: string) {
   const segments = urlPath.split('/')
   const names = segments.flatMap((segment) => parameterOf(segment) ?? [])
   return [
     ...DOUBTFUL.flatMap(([pattern, warning]) => (segments.some((segment) => pattern.test(segment)) ? [warning] : [])),
-    ...(segments.some((segment) => decoded(segment) === null)
-      ? ["it has a malformed escape: it can't be reached"]
-      : []),
     ...(segments[1] === 'api' ? ['/api is put before it: it will be reached at /api/api'] : []),
     ...(new Set(names).size < names.length ? ['two parameters of this path have one name'] : []),
   ]
@@ -163,12 +156,3 @@ function warningsOf(urlPath: string): string[] {
 
 /** The name of a segment that is a parameter, `{id}`; null for a literal segment. */
 export const parameterOf = (segment: string): string | null => /^\{([^{}]+)\}$/.exec(segment)?.[1] ?? null
-
-/** Decodes a segment; null if it has a malformed escape. */
-export function decoded(segment: string): string | null {
-  try {
-    return decodeURIComponent(segment)
-  } catch {
-    return null
-  }
-}

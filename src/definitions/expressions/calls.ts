@@ -1,5 +1,4 @@
-// definitions/expressions: calls of methods, which depend on the type of the target, and the evaluation of arguments
-// and spread elements.
+// definitions/expressions: calls of methods, which depend on the type of the target, and what is spread.
 import { getOwn, setOwn } from '../../model/json/value.ts'
 import { stepsOfMembers } from '../work-budget.ts'
 import { listMethods, loopMethods } from './builtins/list-methods.ts'
@@ -14,7 +13,7 @@ export type Member = (run: Evaluation, into: { [key: string]: Value }) => void
 /** A method call or property access that is bound to its arguments and gets its target. */
 export type Invocation = (run: Evaluation, target: Value) => Value
 /** Evaluates arguments or elements. */
-type Items = (run: Evaluation) => Value[]
+export type Items = (run: Evaluation) => Value[]
 
 export const methodNames: readonly string[] = [
   ...new Set([textMethods, listMethods, loopMethods, numberMethods].flatMap((methods) => [...methods.keys()])),
@@ -41,23 +40,8 @@ export function lacking(method: string, target: Value, optional: boolean): undef
   if (!optional) throw new ExpressionError(`${typeNameOf(target)} has no method '${method}'`)
 }
 
-/** Compiles the items of an argument list or a list literal, with spread elements, to one list of values. */
-export function itemsCode(items: readonly { readonly code: Code; readonly spread: boolean }[]): Items {
-  const codes = items.map(({ code }) => code)
-  if (!items.some(({ spread }) => spread)) return (run) => codes.map((code) => code(run))
-  return (run) => {
-    const all: Value[] = []
-    for (const { code, spread } of items) {
-      const value = code(run)
-      if (!spread) all.push(value)
-      else for (const item of spreadOf(run, value)) all.push(item)
-    }
-    return all
-  }
-}
-
 /** Spreads the elements of a list, or the characters of a text. */
-function spreadOf(run: Evaluation, value: Value) {
+export function spreadOf(run: Evaluation, value: Value) {
   if (typeof value !== 'string' && !isList(value))
     throw new ExpressionError(`${typeNameOf(value)} can't be spread into a list`)
   run.makeElements(value.length)

@@ -11,20 +11,21 @@ import type {
 } from 'acorn'
 import { getOwn, setOwn } from '../../model/json/value.ts'
 import { suggestion } from '../../model/nearest.ts'
+import { SECRETS, secretNameFault } from '../../model/secret-reference.ts'
 import { keyOf, read, readHeader } from './access.ts'
 import { functions } from './builtins/functions.ts'
 import { listMethods, loopMethods, type Callback } from './builtins/list-methods.ts'
-import { itemsCode, lacking, methodCall, methodNames, spreadMember, type Invocation, type Member } from './calls.ts'
 import {
-  isFields,
-  isList,
-  STEPS_PER_NODE,
-  stepsOf,
-  type Code,
-  type Evaluation,
-  type Fields,
-  type Value,
-} from './evaluation.ts'
+  lacking,
+  methodCall,
+  methodNames,
+  spreadMember,
+  spreadOf,
+  type Invocation,
+  type Items,
+  type Member,
+} from './calls.ts'
+import { isFields, isList, type Code, type Evaluation, type Fields, type Value } from './evaluation.ts'
 import { ExpressionFault } from './expression.ts'
 import { looksLikeTemplate } from './foreign.ts'
 import { linkOf, literalValue, pathOf, skips, staticKey } from './nodes.ts'
@@ -33,6 +34,10 @@ import { unexpected, unexpectedAfter, type Syntax } from './parse.ts'
 import { joined, stringify } from './values.ts'
 
 const MAX_DEPTH = 200
+
+/** Steps to evaluate a node without its children. A call also makes a list of its arguments. */
+const STEPS_PER_NODE = 1
+const STEPS: { readonly [type: string]: number } = { MemberExpression: 2, CallExpression: 5 }
 
 /**
  * The value that the links of a chain pass on after `?.` found null or undefined, so that the rest of the chain is
@@ -50,20 +55,43 @@ function linked(target: Code, node: MemberExpression, invoke: Invocation): Code 
   }
 }
 
-const HEADERS: ReadonlySet<string> = new Set(['$request.headers', '$response.headers'])
+/** Makes an object of its members. */
+const objectOf =
+  (members: readonly Member[]): Code =>
+  (run) => {
+    const object: { [key: string]: Value } = {}
+    run.makeMembers(members.length)
+    for (const member of members) member(run, object)
+    return run.own(object)
+  }
 
-/** Compiles one expression, and collects what its evaluation needs. */
+const HEADERS = new Set(['$request.headers', '$response.headers'])
+
+/**
+ * Where the value of a node goes: into the result as it is, into a text, or into a computation, such as that of the JSON
+ * text of a list or an object.
+ */
+type Use = 'value' | 'text' | 'computed'
+
+const COMPUTES =
+  'a secret can only be passed on, alone or in a text such as `Bearer ${$secrets.NAME}`: nothing can be computed with it before the call'
+const UNNAMED = `write ${SECRETS}.NAME: the secrets as a whole are not visible`
+
+/** Compiles an expression, or those of a template, and collects what their evaluation needs. */
 export class Compiler {
-  readonly source: string
-  readonly code: Code
   /** Free names. */
   readonly names = new Set<string>()
   /** What is read of free names: a name and constant keys. */
   readonly paths: string[][] = []
   /** Whether a quoted text contains something that looks like a placeholder. */
   quotesPlaceholder = false
+  /** Names of secrets. */
+  readonly secrets = new Set<string>()
+  /** Why a secret can't be used as it is; null: it can. */
+  secretFault: string | null = null
   /** Steps to evaluate everything once, without the bodies of loops. */
   cost = 0
+  private source = ''
   /** Parameters that are visible to the current node, with their indices in `Evaluation.parameters`. */
   private visible: ReadonlyMap<string, number> = new Map()
   /** Number of parameters of all arrow functions so far. */
@@ -71,13 +99,13 @@ export class Compiler {
   private depth = 0
 
   /** @throws ExpressionFault for syntax that the language does not support */
-  constructor({ tree, source }: Syntax) {
+  add({ tree, source }: Syntax, use: Use): Code {
     this.source = source
-    this.code = this.compile(tree)
+    return this.compile(tree, use)
   }
 
-  private compile(node: AnyNode): Code {
-    const code = this.link(node)
+  private compile(node: AnyNode, use: Use = 'computed'): Code {
+    const code = this.link(node, use)
     if (!skips(node)) return code
     return (run) => {
       const value = code(run)
@@ -86,17 +114,33 @@ export class Compiler {
   }
 
   /** As `compile`, for a link of a chain, whose code may return SKIPPED. */
-  private link(marked: AnyNode): Code {
+  private link(marked: AnyNode, use: Use = 'computed'): Code {
     const node = linkOf(marked)
     if (this.depth === MAX_DEPTH) throw new ExpressionFault(`an expression nested deeper than ${MAX_DEPTH}`, node.start)
     this.depth += 1
-    this.cost += stepsOf(node)
-    const code = this.node(node)
+    this.cost += STEPS[node.type] ?? STEPS_PER_NODE
+    const path = pathOf(node, this.visible)
+    const code = path?.[0] === SECRETS ? this.secret(path, use) : this.node(node, use)
     this.depth -= 1
     return code
   }
 
-  private node(node: AnyNode): Code {
+  /**
+   * Compiles `$secrets.NAME`. Where lines compute the arguments of a step, it is not the secret but a mark, with a
+   * random number that is drawn after all data that the lines can read was there. So an expression may place it, alone
+   * or within a text, but can't compute with it.
+   */
+  private secret([, name = '', ...more]: readonly string[], use: Use): Code {
+    const misnamed = name === '' || more.length > 0 ? UNNAMED : secretNameFault(name)
+    this.secretFault ??= use === 'computed' ? COMPUTES : misnamed
+    this.names.add(SECRETS)
+    this.secrets.add(name)
+    return (run) => read(run, run.scope.get(SECRETS), name)
+  }
+
+  private node(node: AnyNode, use: Use): Code {
+    const inText = use === 'computed' ? use : 'text'
+    const inside = use === 'value' ? use : 'computed'
     switch (node.type) {
       case 'Literal': {
         const value = literalValue(node, this.source)
@@ -118,35 +162,30 @@ export class Compiler {
       case 'LogicalExpression': {
         const build = binaryOperators.get(node.operator)
         if (build === undefined) throw unexpectedAfter(node.left, this.source)
-        return build(this.compile(node.left), this.compile(node.right))
+        const sum = node.operator === '+' ? inText : 'computed'
+        const left = this.compile(node.left, sum)
+        return build(left, this.compile(node.right, node.type === 'LogicalExpression' ? use : sum))
       }
       case 'ConditionalExpression': {
         const test = this.compile(node.test)
-        const [consequent, alternate] = [this.compile(node.consequent), this.compile(node.alternate)]
+        const [consequent, alternate] = [this.compile(node.consequent, use), this.compile(node.alternate, use)]
         return (run) => (test(run) ? consequent(run) : alternate(run))
       }
       case 'ArrayExpression': {
-        const items = this.items(node.elements, node)
+        const items = this.items(node.elements, node, inside)
         return (run) => {
           run.makeElements(node.elements.length)
           return run.own(items(run))
         }
       }
-      case 'ObjectExpression': {
-        const members = node.properties.map((property) => this.member(property))
-        return (run) => {
-          const object: { [key: string]: Value } = {}
-          run.makeMembers(members.length)
-          for (const member of members) member(run, object)
-          return run.own(object)
-        }
-      }
+      case 'ObjectExpression':
+        return objectOf(node.properties.map((property) => this.member(property, inside)))
       case 'TemplateLiteral': {
         const texts = node.quasis.map(({ value: { cooked, raw }, start }) => {
           if (typeof cooked === 'string') return cooked
           throw new ExpressionFault(`a malformed escape in '${raw}'`, start)
         })
-        const parts = node.expressions.map((expression) => this.compile(expression))
+        const parts = node.expressions.map((expression) => this.compile(expression, inText))
         return joined(texts, parts, stringify)
       }
       default:
@@ -222,22 +261,32 @@ export class Compiler {
       }
   }
 
-  private items(nodes: readonly (Expression | SpreadElement | null)[], { start }: AnyNode) {
-    return itemsCode(
-      nodes.map((node) => {
-        if (node === null) throw new ExpressionFault('a list with a hole', start)
-        const spread = node.type === 'SpreadElement'
-        return { code: this.compile(spread ? node.argument : node), spread }
-      }),
-    )
+  /** Compiles arguments or elements, with what is spread among them, to one list of values. */
+  private items(nodes: readonly (Expression | SpreadElement | null)[], { start }: AnyNode, use?: Use): Items {
+    const items = nodes.map((node) => {
+      if (node === null) throw new ExpressionFault('a list with a hole', start)
+      const isSpread = node.type === 'SpreadElement'
+      return { isSpread, code: isSpread ? this.compile(node.argument) : this.compile(node, use) }
+    })
+    const codes = items.map(({ code }) => code)
+    if (!items.some(({ isSpread }) => isSpread)) return (run) => codes.map((code) => code(run))
+    return (run) => {
+      const all: Value[] = []
+      for (const { code, isSpread } of items) {
+        const value = code(run)
+        if (!isSpread) all.push(value)
+        else for (const item of spreadOf(run, value)) all.push(item)
+      }
+      return all
+    }
   }
 
-  private member(node: Property | SpreadElement): Member {
+  private member(node: Property | SpreadElement, use: Use): Member {
     if (node.type === 'SpreadElement') return spreadMember(this.compile(node.argument))
     if (node.kind !== 'init' || node.method) {
       throw new ExpressionFault('an object with a member that is no key and value,', node.start)
     }
-    const value = this.compile(node.value)
+    const value = this.compile(node.value, use)
     if (node.computed) {
       const key = this.compile(node.key)
       return (run, into) => setOwn(into, keyOf(run, key(run)), value(run))
@@ -250,7 +299,7 @@ export class Compiler {
 }
 
 /** The fault of a node that the language does not support. */
-function refused(node: AnyNode, source: string): ExpressionFault {
+function refused(node: AnyNode, source: string) {
   switch (node.type) {
     case 'ArrowFunctionExpression':
       return new ExpressionFault('a function can only be the first argument of a method such as map,', node.start)

@@ -22,11 +22,6 @@ export type Code = (run: Evaluation) => Value
 /** A method of a text, a number or a list. */
 export type Method<Self> = (run: Evaluation, self: Self, args: List) => Value
 
-/** Steps to evaluate a node without its children. A call also makes a list of its arguments. */
-export const STEPS_PER_NODE = 1
-const STEPS: { readonly [type: string]: number } = { MemberExpression: 2, CallExpression: 5 }
-export const stepsOf = ({ type }: { readonly type: string }): number => STEPS[type] ?? STEPS_PER_NODE
-
 /**
  * Maximum number of characters, list elements and object members that one evaluation may create, and that a result made
  * of new lists or objects may have.
@@ -133,7 +128,7 @@ export class Evaluation {
     return copy
   }
 
-  private plainFields(fields: Fields): JsonObject {
+  private plainFields(fields: Fields) {
     const copy: JsonObject = {}
     for (const [key, item] of Object.entries(fields)) setOwn(copy, key, this.plain(item))
     return copy

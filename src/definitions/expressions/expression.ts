@@ -20,6 +20,7 @@ export interface Scope {
   get(name: string): Json | undefined
 }
 
+/** An expression, or a template: literal text with `${…}` placeholders. */
 export interface Expression {
   readonly source: string
   /** Free names in it, without the functions of the language. */
@@ -28,20 +29,15 @@ export interface Expression {
   readonly paths: readonly (readonly string[])[]
   /** Whether a text in double or single quotes contains `${…}`, which is plain text there. */
   readonly quotesPlaceholder: boolean
+  /** Names of the secrets in it. */
+  readonly secrets: ReadonlySet<string>
+  /** What it does with a secret that can't be done; null: nothing. */
+  readonly secretFault: string | null
   /**
    * Evaluates the expression to plain data: undefined, NaN and infinities become null.
    * @throws ExpressionError when a limit is exceeded, or an operation is not possible for its values
    */
   evaluate(scope: Scope): Json
-}
-
-/**
- * Literal text with `${…}` placeholders. A template that is a single placeholder keeps the type of its value; any other
- * gives text.
- */
-export interface Template extends Expression {
-  /** Sources of the expressions in it. */
-  readonly placeholders: readonly string[]
 }
 
 export class ExpressionError extends Error {

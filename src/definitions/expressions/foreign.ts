@@ -6,8 +6,8 @@
 const MAX_HINTS = 3
 
 /** What to search for, in a text whose string literals have been emptied, and what to write instead. */
-const HINTS: readonly (readonly [found: RegExp, write: string])[] = [
-  [/\bRandom\b|\.nextInt\b/, 'random(n) for a whole number below n, random() for a fraction'],
+const HINTS = [
+  [/\bRandom\b/, 'random(n) for a whole number below n, random() for a fraction'],
   [/\bUUID\b/, 'uuid()'],
   [
     /\bTimeCategory\b|\d\.(?:second|minute|hour|day|week|month|year)/,
@@ -23,7 +23,7 @@ const HINTS: readonly (readonly [found: RegExp, write: string])[] = [
   ],
   [/\bif\b|\belse\b/, 'condition ? value : other'],
   [/\?:/, 'a || b, or a ?? b, which keeps false, 0 and empty text'],
-  [/\bJson(?:Slurper|Output)\b|\bJSON\b/, 'parseJson(text) and json(value)'],
+  [/\bJson|\bJSON\b/, 'parseJson(text) and json(value)'],
   [
     /\bas\b|(?:\.to|\b)(?:Integer|Long|Double|Float|BigDecimal|BigInteger|Boolean)\b/,
     'number(x), string(x), boolean(x) or date(x)',
@@ -33,7 +33,7 @@ const HINTS: readonly (readonly [found: RegExp, write: string])[] = [
     /\b(?:def|var|let|const)\b|\+\+|--|[-+*/]=|[^=!<>]=[^=>~]/,
     'the value where it is used: there are no variables; a line of its own sets an output',
   ],
-  [/\bprint(?:ln)?\b|\bconsole\b/, 'no output here: an action of type invokeCode with the class Logger logs'],
+  [/\b(?:print|println|console)\b/, 'no output here: an action of type invokeCode with the class Logger logs'],
   [
     /->|\bit\b|\.(?:collect|each|findAll|any|inject)\b/,
     'list.map(item => …), filter, find, some, every, reduce or flatMap with an arrow function',
@@ -47,7 +47,7 @@ const HINTS: readonly (readonly [found: RegExp, write: string])[] = [
     /\b(?:return|for|while|switch|try|throw)\b/,
     'the value alone, without return: an action of type script takes statements',
   ],
-]
+] as const
 
 /** Returns the hints for an expression, to append to a message; empty if there are none. */
 export function foreignHint(source: string): string {

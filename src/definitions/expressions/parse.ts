@@ -1,6 +1,6 @@
 // definitions/expressions: parses a source to a syntax tree. Syntax errors are reported in terms of this language, with
 // their position, and the parser's recursion is bounded. `code.ts` decides which nodes are supported.
-import { Parser, tokTypes, type AnyNode, type Expression, type Token, type TokenType } from 'acorn'
+import { Parser, tokTypes, type AnyNode, type Expression, type Token } from 'acorn'
 import { ExpressionFault } from './expression.ts'
 
 /** Longest source of one expression, in characters. */
@@ -12,21 +12,12 @@ export interface Syntax {
   /** Positions in it count from the first character of `source`. */
   readonly tree: Expression
   readonly source: string
+  readonly tokens: readonly Token[]
 }
 
-/**
- * Parses an expression: the whole source or, in a template, what begins at `placeholder` and ends before a `}`.
- * @throws ExpressionFault; positions are relative to the beginning of the expression
- */
-export const parse = (source: string, placeholder?: number): Syntax =>
-  parseText(
-    source.slice(placeholder, (placeholder ?? 0) + MAX_EXPRESSION_CHARACTERS + 1),
-    placeholder === undefined ? '' : '}',
-  )
-
 const { parenL, bracketL, braceL, dollarBraceL, parenR, bracketR, braceR } = tokTypes
-const OPENING: ReadonlySet<TokenType> = new Set([parenL, bracketL, braceL, dollarBraceL])
-const CLOSING: ReadonlySet<TokenType> = new Set([parenR, bracketR, braceR])
+const OPENING = new Set([parenL, bracketL, braceL, dollarBraceL])
+const CLOSING = new Set([parenR, bracketR, braceR])
 
 /**
  * Parses JavaScript without regular expressions, since validating one may take more than linear time. Like a plugin of
@@ -40,15 +31,21 @@ class StrictParser extends Parser {
   }
 }
 
-/** `closer`: the character that must follow the expression; empty for the end of the text. */
-function parseText(text: string, closer: '' | '}'): Syntax {
+/**
+ * Parses an expression: the whole source or, in a template, what begins at `placeholder` and ends before a `}`.
+ * @throws ExpressionFault; positions are relative to the beginning of the expression
+ */
+export function parse(source: string, placeholder?: number): Syntax {
+  const text = source.slice(placeholder, (placeholder ?? 0) + MAX_EXPRESSION_CHARACTERS + 1)
+  /** The character that must follow the expression; empty for the end of the text. */
+  const closer = placeholder === undefined ? '' : '}'
   const isTooLong = text.length > MAX_EXPRESSION_CHARACTERS
   if (isTooLong && closer === '') throw tooLong()
-  const consumed: Token[] = []
+  const tokens: Token[] = []
   const opened: Token[] = []
   const onToken = (token: Token) => {
     const { type, start } = token
-    if (consumed.push(token) > MAX_TOKENS)
+    if (tokens.push(token) > MAX_TOKENS)
       throw new ExpressionFault(`an expression of more than ${MAX_TOKENS} tokens`, start)
     if (OPENING.has(type) && opened.push(token) > MAX_BRACKETS)
       throw new ExpressionFault(`brackets nested deeper than ${MAX_BRACKETS}`, start)
@@ -57,21 +54,6 @@ function parseText(text: string, closer: '' | '}'): Syntax {
   const onComment = (_isBlock: boolean, _comment: string, start: number) => {
     throw unexpected(text, start)
   }
-  const parsed = () => {
-    try {
-      return StrictParser.parseExpressionAt(text, 0, { ecmaVersion: 2023, onToken, onComment })
-    } catch (error) {
-      if (!(error instanceof SyntaxError) || !('pos' in error)) throw error
-      const at = Number(error.pos)
-      const message = error.message.replace(/ \(\d+:\d+\)$/, '')
-      if (!message.startsWith('Unexpected'))
-        throw new ExpressionFault(message.charAt(0).toLowerCase() + message.slice(1), at)
-      // Where the parser has accepted a reserved word, the word is the fault, and not what follows it.
-      const last = consumed.at(-1)
-      if (last && RESERVED.has(last.type.keyword)) throw unexpected(text, last.start)
-      throw atEnd(at, opened.at(-1))
-    }
-  }
   /** The fault of what follows an expression, or a part of it. */
   const atEnd = (at: number, opener?: Token) => {
     if (isTooLong && at >= MAX_EXPRESSION_CHARACTERS) return tooLong()
@@ -79,10 +61,23 @@ function parseText(text: string, closer: '' | '}'): Syntax {
     if (!opener) return new ExpressionFault("'${' isn't closed", at)
     return new ExpressionFault(`'${text.slice(opener.start, opener.end)}' isn't closed, it opens`, opener.start)
   }
-  const tree = parsed()
-  const end = text.length - text.slice(consumed.at(-1)?.end).trimStart().length
+  let tree: Expression
+  try {
+    tree = StrictParser.parseExpressionAt(text, 0, { ecmaVersion: 2023, onToken, onComment })
+  } catch (error) {
+    if (!(error instanceof SyntaxError) || !('pos' in error)) throw error
+    const at = Number(error.pos)
+    const message = error.message.replace(/ \(\d+:\d+\)$/, '')
+    if (!message.startsWith('Unexpected'))
+      throw new ExpressionFault(message.charAt(0).toLowerCase() + message.slice(1), at)
+    // Where the parser has accepted a reserved word, the word is the fault, and not what follows it.
+    const last = tokens.at(-1)
+    if (last && RESERVED.has(last.type.keyword)) throw unexpected(text, last.start)
+    throw atEnd(at, opened.at(-1))
+  }
+  const end = text.length - text.slice(tokens.at(-1)?.end).trimStart().length
   if (text.charAt(end) !== closer) throw atEnd(end)
-  return { tree, source: text.slice(0, end) }
+  return { tree, source: text.slice(0, end), tokens }
 }
 
 const tooLong = () =>

@@ -94,11 +94,6 @@ export function joined(
   }
 }
 
-/** Charges the comparison of two texts, which reads at most as many characters as the shorter one has. */
-export function spendOnComparing(run: Evaluation, left: Value, right: Value): void {
-  if (typeof left === 'string' && typeof right === 'string') run.scan(Math.min(left.length, right.length))
-}
-
 /** Name of a value's type for messages. */
 export function typeNameOf(value: Value): string {
   if (value === null || value === undefined) return 'null'

@@ -11,7 +11,7 @@ export function choicesOf({ choices, allowOtherValues }: Property): JsonObject {
   return { [allowOtherValues ? 'examples' : 'enum']: [...choices.values()] }
 }
 
-/** The schema of values that are not null. `isHeld`: of values as they are stored. */
+/** The schema of values that are not null. `isHeld`: of stored values. */
 export function scalarSchema(type: ScalarType, property: Property, isHeld: boolean): JsonObject {
   const { minLength = 0, maxLength = Infinity } = property
   const chosen = choicesOf(property)
@@ -46,7 +46,7 @@ export function scalarSchema(type: ScalarType, property: Property, isHeld: boole
       const number = isFractional(type) ? 'number' : 'integer'
       const bounded = { type: number, ...boundsOf(RANGES[type], property) }
       if (!isExact(type)) return { ...bounded, ...chosen }
-      // A number that JSON holds exactly, or any one as text.
+      // A number that JSON represents exactly, or any number as text.
       const pattern = (isFractional(type) ? DECIMAL_TEXT : WHOLE_TEXT).source
       const text = { type: 'string', maxLength: MAX_DECIMAL_CHARACTERS, pattern }
       const { enum: choices } = chosen

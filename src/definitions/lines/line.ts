@@ -14,10 +14,6 @@ export interface Target {
   readonly property: Property | null
 }
 
-/** Source of a line's value, as written in the file: a path, an expression with its free names, or null for a constant. */
-export type LineOrigin =
-  { readonly from: readonly string[] } | { readonly expression: string; readonly names: ReadonlySet<string> } | null
-
 export interface Line {
   readonly place: Place
   /**
@@ -27,7 +23,8 @@ export interface Line {
   readonly path: readonly string[]
   /** Whether the value is `$response` as a whole. An output that the line writes is then the answer of a webhook. */
   readonly answers: boolean
-  readonly source: LineOrigin
+  /** What it reads: names, each with the keys below it if a path says them. */
+  readonly reads: readonly (readonly string[])[]
   /** Names of the secrets that it writes. */
   readonly secrets: readonly string[]
   /**
@@ -55,5 +52,5 @@ export function brokenLine(fault: string): Line {
   const fail = (): never => {
     throw new DefinitionError(fault)
   }
-  return { place: 'args', path: [], answers: false, source: null, secrets: [], read: fail, write: fail }
+  return { place: 'args', path: [], answers: false, reads: [], secrets: [], read: fail, write: fail }
 }

@@ -4,30 +4,23 @@ import { suggestion } from '../../model/nearest.ts'
 import { SECRETS, secretNameFault } from '../../model/secret-reference.ts'
 import { compileExpression } from '../expressions/compile.ts'
 import { ExpressionError, type Scope } from '../expressions/expression.ts'
-import { secretUses } from '../expressions/secret-uses.ts'
-import type { Report } from '../report.ts'
 import type { LineSource } from '../source/schema.ts'
 import { formatPath, isIndex, LineError, readPath, writePath } from '../values/paths.ts'
-import { coerce, descend, type Property } from '../values/properties.ts'
+import { coerce, descend } from '../values/properties.ts'
 import { startOf, toldOf } from '../values/told.ts'
 import { WorkBudget } from '../work-budget.ts'
-import { brokenLine, type Line, type LineOrigin, type Lines, type Target } from './line.ts'
+import { brokenLine, type Line, type Lines, type Target } from './line.ts'
 import { loggedText } from './logged-text.ts'
-import { compileSeen, NO_SECRETS, RESERVED, strangePaths, type Visible } from './names.ts'
+import { compileSeen, NO_SECRETS, RESERVED, strangePaths, type SeenAt } from './names.ts'
 
-export interface LineOptions {
+/** `pointer`: that of the list. */
+export interface LineOptions extends SeenAt {
   /** Returns the target of a name; null if there is none. */
   readonly resolve: (name: string) => Target | null
-  readonly visible: Visible
-  /** Whether the lines see `$secrets`. */
-  readonly seesSecrets?: boolean
   /** Whether texts with `${…}` are templates. */
   readonly logs?: boolean
-  /** JSON pointer of the list in its file. */
-  readonly pointer: string
   /** What the lines are part of, in messages. */
   readonly of: string
-  readonly report: Report
 }
 
 /** Compiles lines. One with a fault fails when it is run. */
@@ -37,7 +30,7 @@ export function compileLines(list: readonly (LineSource | undefined)[], options:
     const pointer = `${options.pointer}/${index}`
     const own = { ...options, visible, pointer }
     const target = source && compileTarget(source.to, own)
-    const origin = source && compileOrigin(source, own)
+    const origin = source && (source.type === 'set' ? compileSet(source, own) : compileMap(source.from, own))
     // What a line wrote may be of another shape than what is declared.
     if (target) visible?.set(target.name, [])
     return target && origin
@@ -57,7 +50,7 @@ function compileTarget(to: readonly string[], { resolve, pointer, report }: Line
   if (place === 'fluxEvent' && below.length > 0)
     return refuse(`"${name}" is a single value: it has no parts to write to`)
   const path = place === 'fluxEvent' || place === 'response' ? below : to
-  const found = property === null ? { ok: true as const, property, lists: new Set<number>() } : descend(property, below)
+  const found = descend(property, below)
   if (!found.ok) return refuse(found.reason)
   const lists = new Set([...found.lists].map((position) => position + path.length - below.length))
   // The lists of `$response` may be written by index.
@@ -72,7 +65,7 @@ type LineTarget = NonNullable<ReturnType<typeof compileTarget>>
 interface Origin {
   /** The value before it is coerced to its target's type; undefined where a path leads nowhere. */
   readonly read: (scope: Scope) => Json | undefined
-  readonly source: LineOrigin
+  readonly reads: Line['reads']
   /** As messages show it. */
   readonly shown: string
   readonly literal?: Json
@@ -81,23 +74,21 @@ interface Origin {
 }
 
 /** null after a fault. */
-const compileOrigin = (source: LineSource, options: LineOptions): Origin | null =>
-  source.type === 'set' ? compileSet(source, options) : compileMap(source.from, options)
-
 function compileMap(from: readonly string[], { visible, seesSecrets, pointer, report }: LineOptions): Origin | null {
   const at = `${pointer}/from`
   const [name = '', ...path] = from
   const isSecret = name === SECRETS
   if (isSecret) {
     const [secret = '', ...more] = path
-    const fault = secret === '' || more.length > 0 ? 'must be ["$secrets", "NAME"]' : secretNameFault(secret)
-    if (!seesSecrets || fault !== null) return report.fault(at, seesSecrets && fault !== null ? fault : NO_SECRETS)
+    const misnamed = secret === '' || more.length > 0 ? 'must be ["$secrets", "NAME"]' : secretNameFault(secret)
+    const fault = seesSecrets ? misnamed : NO_SECRETS
+    if (fault !== null) return report.fault(at, fault)
     report.secrets.push({ pointer: at, name: secret })
   } else if (visible?.has(name) === false)
     report.warn(at, `"${name}" is visible nowhere: the line will carry null${suggestion(name, visible.keys())}`)
   for (const warning of strangePaths([from], visible)) report.warn(at, warning)
   return {
-    source: { from },
+    reads: [from],
     shown: formatPath(from),
     secrets: isSecret ? path : [],
     read: (scope) => readPath(scope.get(name), path, name, scope.budget),
@@ -105,44 +96,46 @@ function compileMap(from: readonly string[], { visible, seesSecrets, pointer, re
   }
 }
 
+/** null after a fault. */
 function compileSet(
   { expression, evaluate }: LineSource & { readonly type: 'set' },
-  { visible, seesSecrets = false, logs, pointer, report }: LineOptions,
+  { logs, pointer, report, ...seen }: LineOptions,
 ): Origin | null {
   const at = `${pointer}/expression`
   if (expression === undefined && evaluate) return report.fault(at, 'there is no expression to evaluate')
   if (expression === undefined) report.warn(at, 'there is no expression: the line will set null')
   const written = expression ?? null
-  const seen = { visible, seesSecrets, pointer: at, report }
-  const logged = logs && typeof written === 'string' ? loggedText(written, evaluate, seen) : null
-  if (typeof written !== 'string' || !(evaluate || logged)) {
-    if (typeof written === 'string' && written.includes(`${SECRETS}.`))
+  if (typeof written === 'string') {
+    const place = { ...seen, pointer: at, report }
+    const logged = logs ? loggedText(written, evaluate, place) : null
+    if (evaluate || logged) {
+      const compiled = compileSeen(logged ? () => logged : compileExpression, written, place)
+      if (compiled === null) return null
+      const secrets = [...compiled.secrets]
+      for (const name of secrets) report.secrets.push({ pointer: at, name })
+      return {
+        secrets,
+        reads: [...compiled.names].map((name) => [name]),
+        shown: compiled.source,
+        read: (scope) => compiled.evaluate(scope),
+        answers: written.trim() === '$response',
+      }
+    }
+    if (written.includes(`${SECRETS}.`))
       report.warn(at, 'the $secrets in it is plain text: set "evaluate" to true for what it stands for')
-    return { source: null, shown: JSON.stringify(written), read: () => written, literal: written }
   }
-  const compiled = compileSeen(logged ? () => logged : compileExpression, logged?.source ?? written, seen)
-  if (compiled === null) return null
-  const { source: text, names } = compiled
-  const secrets = names.has(SECRETS) ? secretUses(text).secrets : []
-  for (const name of secrets) report.secrets.push({ pointer: at, name })
-  return {
-    secrets,
-    source: { expression: text, names },
-    shown: text,
-    read: (scope) => compiled.evaluate(scope),
-    answers: text.trim() === '$response',
-  }
+  return { reads: [], shown: JSON.stringify(written), read: () => written, literal: written }
 }
 
 /** Steps of a line, besides those for reading, computing and writing its value. */
 const STEPS_A_LINE = 16
 
 /** Types that can hold `$response`. */
-const ANSWERING: ReadonlySet<string> = new Set(['object', 'model', 'any'])
+const ANSWERING = new Set<string>(['object', 'model', 'any'])
 
 function compileLine(
   { place, path, property: declared, lists, shown }: LineTarget,
-  { answers = false, literal, source, secrets = [], ...origin }: Origin,
+  { answers = false, literal, reads, secrets = [], ...origin }: Origin,
   told: string,
   { pointer, report }: LineOptions,
 ): Line {
@@ -154,17 +147,21 @@ function compileLine(
       `${pointer}/to`,
       `${shown} can't hold $response, so the line will always fail: it should be of type object, and no list`,
     )
-  const reason = literal === undefined || property === null ? null : misfit(property, literal)
-  if (reason !== null)
-    report.warn(`${pointer}/expression`, `${shown}: the value ${reason}, so the line will always fail`)
+  const fitted = literal !== undefined && property && coerce(property, literal, 0, new WorkBudget(Infinity))
+  if (fitted && !fitted.ok)
+    report.warn(`${pointer}/expression`, `${shown}: the value ${fitted.reason}, so the line will always fail`)
   const name = `${told} (${startOf(`${shown} = ${origin.shown}`)})`
   const read = (scope: Scope): Json => {
     scope.budget.spend(STEPS_A_LINE)
-    const value = readFrom(origin.read, scope, name) ?? null
-    if (property === null) return value
-    const coerced = coerce(property, value, scope.turn.now, scope.budget)
-    if (coerced.ok) return coerced.value
-    throw new LineError(`${name}: the value ${coerced.reason}${value === null ? '' : `, and is ${toldOf(value)}`}`)
+    try {
+      const value = origin.read(scope) ?? null
+      if (property === null) return value
+      const coerced = coerce(property, value, scope.turn.now, scope.budget)
+      if (coerced.ok) return coerced.value
+      throw new LineError(`${name}: the value ${coerced.reason}${value === null ? '' : `, and is ${toldOf(value)}`}`)
+    } catch (error) {
+      throw error instanceof ExpressionError ? new LineError(`${name}: ${error.message}`, { cause: error }) : error
+    }
   }
   const write: Line['write'] = (root, value, budget) => {
     try {
@@ -173,19 +170,5 @@ function compileLine(
       throw error instanceof LineError ? new LineError(`${name}: ${error.message}`) : error
     }
   }
-  return { place, path, answers, source, secrets, read, write }
-}
-
-/** Why a literal can't be coerced to a property; null if it can. */
-function misfit(property: Property, literal: Json): string | null {
-  const coerced = coerce(property, literal, 0, new WorkBudget(Infinity))
-  return coerced.ok ? null : coerced.reason
-}
-
-function readFrom(read: Origin['read'], scope: Scope, name: string): Json | undefined {
-  try {
-    return read(scope)
-  } catch (error) {
-    throw error instanceof ExpressionError ? new LineError(`${name}: ${error.message}`, { cause: error }) : error
-  }
+  return { place, path, answers, reads, secrets, read, write }
 }

@@ -1,6 +1,6 @@
 // definitions: texts with `${…}` in the lines of the Logger: they are templates, as the product's own texts in double
 // quotes are.
-import type { AnyNode } from 'acorn'
+import { tokTypes } from 'acorn'
 import { compileExpression, compileTemplate } from '../expressions/compile.ts'
 import { ExpressionError, type Expression } from '../expressions/expression.ts'
 import { looksLikeTemplate } from '../expressions/foreign.ts'
@@ -13,21 +13,23 @@ import { faultOfNames, notParsed, type SeenAt } from './names.ts'
  */
 export function loggedText(text: string, isExpression: boolean, at: SeenAt): Expression | null {
   if (!looksLikeTemplate(text)) return null
-  const plain = isExpression ? compiledOf(text) : null
-  // Of an expression that can't be parsed, the caller tells.
-  if (isExpression && plain === null) return null
+  let plain: Expression | null = null
   try {
-    const template = isExpression ? null : compileTemplate(text)
-    const source = template?.placeholders.map((part) => `\${${part}}`).join('') ?? withTemplates(text)
-    if (source === text && isExpression) return null
-    const compiled = compileExpression(template === null ? source : `\`${source}\``)
+    if (isExpression) plain = compileExpression(text)
+  } catch {
+    // The caller reports it.
+    return null
+  }
+  try {
+    const compiled = plain ? compileExpression(withTemplates(text)) : compileTemplate(text)
+    if (compiled.source === plain?.source) return null
     const fault = faultOfNames(compiled, at)
     if (fault === null)
       return {
         ...compiled,
         evaluate(scope) {
           try {
-            return (template ?? compiled).evaluate(scope)
+            return compiled.evaluate(scope)
           } catch (error) {
             if (error instanceof ExpressionError) return plain ? plain.evaluate(scope) : text
             throw error
@@ -41,29 +43,10 @@ export function loggedText(text: string, isExpression: boolean, at: SeenAt): Exp
   return null
 }
 
-function compiledOf(source: string): Expression | null {
-  try {
-    return compileExpression(source)
-  } catch {
-    return null
-  }
-}
-
-/** The expression, with template literals in place of texts in double quotes. */
-function withTemplates(source: string): string {
-  const texts = textsIn(parse(source).tree).toSorted((one, other) => other.start - one.start)
-  return texts.reduce((written, { start, end }) => {
-    const text = written.slice(start + 1, end - 1).replaceAll('`', '\\`')
-    return `${written.slice(0, start)}\`${text}\`${written.slice(end)}`
+/** The expression, with template literals in place of the texts in double quotes that look like templates. */
+const withTemplates = (source: string) =>
+  parse(source).tokens.reduceRight((written, { type, start, end }) => {
+    const quoted = source.slice(start, end)
+    if (type !== tokTypes.string || !quoted.startsWith('"') || !looksLikeTemplate(quoted)) return written
+    return `${written.slice(0, start)}\`${quoted.slice(1, -1).replaceAll('`', '\\`')}\`${written.slice(end)}`
   }, source)
-}
-
-/** The texts in double quotes that look like templates. */
-function textsIn(node: AnyNode): AnyNode[] {
-  if (node.type === 'Literal') return node.raw?.startsWith('"') === true && looksLikeTemplate(node.raw) ? [node] : []
-  return Object.values(node)
-    .flat()
-    .flatMap((part) => (isNode(part) ? textsIn(part) : []))
-}
-
-const isNode = (part: unknown): part is AnyNode => typeof part === 'object' && part !== null && 'type' in part

@@ -5,7 +5,6 @@ import { alternatives, suggestion } from '../../model/nearest.ts'
 import { SECRETS } from '../../model/secret-reference.ts'
 import type { Expression } from '../expressions/expression.ts'
 import { foreignHint } from '../expressions/foreign.ts'
-import { secretUses } from '../expressions/secret-uses.ts'
 import { isIndex } from '../values/paths.ts'
 import type { Report } from '../report.ts'
 import type { Property, Shape } from '../values/properties.ts'
@@ -24,20 +23,16 @@ export const SPECIAL_NAMES: ReadonlySet<string> = new Set([
   '$response',
 ])
 
-/** The names that are visible, and how each is declared, as far as that is known; null: any name may be. */
+/**
+ * The names that are visible, and how each is declared, as far as that is known; null: any name may be. Lines also see
+ * the names that lines before them wrote.
+ */
 export type Visible = ReadonlyMap<string, readonly Property[]> | null
 
 interface Data {
   readonly input: Shape
   readonly output: Shape
 }
-
-/**
- * Names that are visible to the action, the waits and the lines of a state. Lines also see the names that lines before
- * them wrote.
- */
-export const visibleIn = (state: Data, service: Data & { readonly extra: boolean }): Visible =>
-  service.extra ? null : seenIn([state.output, state.input, service.output, service.input])
 
 /** Names of the properties of those shapes, and the special names. */
 export function seenIn(shapes: readonly Shape[]): NonNullable<Visible> {
@@ -71,7 +66,7 @@ export const inputsOf =
 /** Resolves the targets of a call's inputs: any name becomes an argument. */
 export const ARGUMENTS = (): Target => ({ place: 'args', property: null })
 
-function find(place: Place, { properties }: Shape, name: string): Target | null {
+function find(place: Place, { properties }: Shape, name: string) {
   const property = properties.get(name)
   return property === undefined ? null : { place, property }
 }
@@ -86,11 +81,11 @@ export interface SeenAt {
 }
 
 /** Compiles an expression or a template; null if there is none, or after a fault. */
-export function compileSeen<T extends Expression>(
-  compile: (source: string) => T,
+export function compileSeen(
+  compile: (source: string) => Expression,
   source: string | null | undefined,
   at: SeenAt,
-): T | null {
+): Expression | null {
   const { pointer, report } = at
   if (source == null) return null
   try {
@@ -108,7 +103,10 @@ export function compileSeen<T extends Expression>(
 const PLAIN_TEXT = 'the ${…} in a text in quotes is plain text: write backticks (`…${x}…`) for what it stands for'
 
 /** Why an expression can't use the names that it does; null: it can. */
-export function faultOfNames({ names, source }: Expression, { visible, seesSecrets }: SeenAt): string | null {
+export function faultOfNames(
+  { names, source, secretFault }: Expression,
+  { visible, seesSecrets }: SeenAt,
+): string | null {
   const unseen = [...names].filter((name) => name !== SECRETS && visible?.has(name) === false)
   const [first] = unseen
   if (visible !== null && first !== undefined) {
@@ -117,7 +115,7 @@ export function faultOfNames({ names, source }: Expression, { visible, seesSecre
     return `${where} ${unseen.join(', ')}${suggestion(first, visible.keys())}${foreignHint(source)}`
   }
   if (!names.has(SECRETS)) return null
-  return seesSecrets ? secretUses(source).fault : NO_SECRETS
+  return seesSecrets ? secretFault : NO_SECRETS
 }
 
 /** Warnings of paths that lead to no field of a declared model, however the name is declared. */

@@ -24,17 +24,15 @@ const Stored = z.object({
   package: z.string(),
   fluxName: z.string(),
   source: z.custom<JsonObject>(isObject),
-  models: z.custom<JsonObject>(isObject).catch({}),
+  models: z.custom<{ [name: string]: JsonObject }>((given) => isObject(given) && Object.values(given).every(isObject)),
 })
 
 /** Parses a stored text; null if it is not a definition, or one of another format. */
 export function readPinned(text: string): FluxUnit | null {
   const { data } = Stored.safeParse(parsed(text))
   if (data === undefined) return null
-  const models = Object.entries(data.models).flatMap(([name, model]) =>
-    isObject(model) ? [[name, model] as const] : [],
-  )
-  return { package: data.package, fluxName: data.fluxName, source: data.source, models: new Map(models) }
+  const { format: _, models, ...unit } = data
+  return { ...unit, models: new Map(Object.entries(models)) }
 }
 
 /** Why a stored text is not a definition of this format. The rest of one of another format may be unreadable. */

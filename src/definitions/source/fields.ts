@@ -56,23 +56,20 @@ const DURATION_UNITS_MS = { '': 1000, s: 1000, m: 60_000, h: 3_600_000, d: 86_40
 /** What a duration is, for descriptions. */
 const DURATION = 'a number of seconds, or a text like "90s", "15m", "1h" or "7d"'
 
-/** Seconds of a number of seconds, or of a text like "90s", "1.5h" or "7d"; NaN for what is no duration. */
-function durationSecondsOf(given: Json): number {
-  if (typeof given === 'number') return given
-  return typeof given === 'string' ? quantityOf(given, DURATION_UNITS_MS) / 1000 : NaN
+/** Milliseconds of a number of seconds, or of a text like "90s", "1.5h" or "7d"; NaN for what is no duration. */
+function durationMsOf(given: Json) {
+  if (typeof given === 'number') return Math.round(given * 1000)
+  return typeof given === 'string' ? quantityOf(given, DURATION_UNITS_MS) : NaN
 }
 
 /** A duration of a second at least, as milliseconds. `most`: seconds. `orZero`: it may be 0, too. */
 export const durationMs = (most: number, orZero: boolean) =>
   z
     .custom<Json>()
-    .refine(
-      (given) => {
-        const length = durationSecondsOf(given)
-        return (orZero && length === 0) || (length >= 1 && length <= most)
-      },
-      { error: `must be 1 second to ${most / DAY_SECONDS} days, as ${DURATION}${orZero ? '; or 0' : ''}` },
-    )
+    .transform(durationMsOf)
+    .refine((ms) => (orZero && ms === 0) || (ms >= 1000 && ms <= most * 1000), {
+      error: `must be 1 second to ${most / DAY_SECONDS} days, as ${DURATION}${orZero ? '; or 0' : ''}`,
+    })
     .meta({
       type: ['number', 'string'],
       maximum: most,
@@ -80,7 +77,6 @@ export const durationMs = (most: number, orZero: boolean) =>
       errorMessage: `must be ${DURATION}`,
       examples: ['90s', '15m', '1h', '7d'],
     })
-    .transform((given) => Math.round(durationSecondsOf(given) * 1000))
     .nullish()
 
 /** Declarations of properties, which `values/` reads. */

@@ -46,17 +46,16 @@ class FolderReader {
   /** False if a folder can't be read. Its files may be unchanged. */
   complete = true
 
-  async folder(folder: string): Promise<void> {
-    const entries = await this.#entries(folder)
-    if (entries === null) return
+  async folder(folder: string) {
     const before = this.packages.length
-    for (const { name, path, found } of entries)
+    const entries = await this.#entries(folder)
+    for (const { name, path, found } of entries ?? [])
       if (found?.isDirectory()) await this.#package(name, path)
       else if (/\.(?:flux|model)$/.test(name)) this.#warn(path, 'skipped: it lies in no package')
-    if (this.packages.length === before) this.#warn(folder, 'there is no package in this folder')
+    if (entries && this.packages.length === before) this.#warn(folder, 'there is no package in this folder')
   }
 
-  async #package(name: string, path: string): Promise<void> {
+  async #package(name: string, path: string) {
     if (!PACKAGE_NAME.test(name)) return this.#warn(path, 'skipped: a package name is made of letters, digits, - and _')
     const code = join(path, 'code')
     const root = (await statOf(code))?.isDirectory() ? code : path
@@ -64,7 +63,7 @@ class FolderReader {
     await this.#walk(name, root, [], [])
   }
 
-  async #walk(owner: string, folder: string, above: readonly string[], ancestors: readonly string[]): Promise<void> {
+  async #walk(owner: string, folder: string, above: readonly string[], ancestors: readonly string[]) {
     const real = await realPathOf(folder)
     if (ancestors.includes(real)) return this.#warn(folder, 'skipped: a link that leads back to a folder above')
     for (const { name, path, found } of (await this.#entries(folder)) ?? []) {
@@ -83,23 +82,21 @@ class FolderReader {
     }
   }
 
-  async #file(list: DefinitionFile[], owner: string, file: string, name: string): Promise<void> {
+  async #file(list: DefinitionFile[], owner: string, file: string, name: string) {
     const other = list.find((known) => known.package === owner && known.name === name)
-    if (other !== undefined)
-      return this.#fault(file, `${other.file} has the same name, "${name}" in package "${owner}"`)
+    if (other) return this.#fault(file, `${other.file} has the same name, "${name}" in package "${owner}"`)
     list.push({ package: owner, name, file, ...(await this.#content(file)) })
   }
 
-  async #content(file: string): Promise<Pick<DefinitionFile, 'source' | 'placeOf'>> {
+  async #content(file: string) {
     try {
       const { value, repeated, placeOf } = readJson(await readFile(file))
       const reason = 'this key is there more than once: the last one counts'
-      for (const pointer of repeated)
-        this.faults.push({ severity: 'warning', file, pointer, reason, part: 'key', ...placeOf(pointer, 'key') })
+      for (const pointer of repeated) this.#warn(file, reason, { pointer, part: 'key', ...placeOf(pointer, 'key') })
       if (isObject(value)) return { source: value, placeOf }
       this.#fault(file, 'the file must hold a JSON object')
     } catch (error) {
-      this.#fault(file, messageOf(error), error instanceof JsonFault ? error.position : null)
+      this.#fault(file, messageOf(error), { ...(error instanceof JsonFault && error.position) })
     }
     return { source: null, placeOf: null }
   }
@@ -113,22 +110,22 @@ class FolderReader {
       this.complete = false
       const code = error instanceof Error && 'code' in error ? error.code : null
       if (code === 'ENOENT') this.#fault(folder, 'there is no such folder')
-      else
-        this.#fault(folder, code === 'ENOTDIR' ? 'this is not a folder' : `the folder can't be read: ${String(error)}`)
+      else if (code === 'ENOTDIR') this.#fault(folder, 'this is not a folder')
+      else this.#fault(folder, `the folder can't be read: ${String(error)}`)
       return null
     }
   }
 
-  #fault(file: string, reason: string, position: JsonFault['position'] = null): void {
-    this.faults.push({ severity: 'fault', file, pointer: '', reason, ...position })
+  #fault(file: string, reason: string, place?: Partial<Fault>) {
+    this.faults.push({ severity: 'fault', file, pointer: '', reason, ...place })
   }
 
-  #warn(file: string, reason: string): void {
-    this.faults.push({ severity: 'warning', file, pointer: '', reason })
+  #warn(file: string, reason: string, place?: Partial<Fault>) {
+    this.faults.push({ severity: 'warning', file, pointer: '', reason, ...place })
   }
 }
 
-/** Of a link, what it leads to; null if that is missing. */
+/** What is at the path, or where a link there leads to; null if it is missing. */
 const statOf = (path: string) => stat(path).catch(() => null)
 
 const realPathOf = (path: string) => realpath(path).catch(() => resolve(path))

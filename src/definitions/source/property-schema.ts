@@ -41,19 +41,15 @@ export const PropertySchema = entry({
   ),
 })
 
-const checked = {
-  $schema: EDITORS,
-  gloopProperties: PROPERTIES.describe('The fields of the model.'),
-  reference: TEXT.describe('Dotted name of the .model file that has the fields, in place of this one.'),
-}
-
-/** What is read of a .model file itself, which is a property of type model. */
-export const ModelFields = entry(checked)
-
-/** All keys of a .model file. The others are read by the services that refer to it, so nothing of them is refused. */
+/**
+ * A .model file, which is a property of type model. The keys that are not checked here are read by the services that
+ * refer to it.
+ */
 export const ModelFile = entry({
   ...Object.fromEntries(
     Object.entries(PropertySchema.shape).map(([key, facts]) => [key, told(facts.meta()?.description ?? '')]),
   ),
-  ...checked,
+  $schema: EDITORS,
+  gloopProperties: PROPERTIES.describe('The fields of the model.'),
+  reference: TEXT.describe('Dotted name of the .model file that has the fields, in place of this one.'),
 }).meta({ id: 'model', description: 'Fields that properties of type model refer to.' })

@@ -11,10 +11,13 @@ type Issue = z.core.$ZodIssue
 /** null if nothing can be used. */
 export function readBy<T extends z.ZodType>(schema: T, source: Json, report: Report): z.output<T> | null {
   let result = schema.safeParse(source)
-  for (const { path, message, code } of result.error?.issues.flatMap(innermost) ?? [])
-    // `checkKeys` tells of unknown keys.
-    if (code !== 'unrecognized_keys')
-      report.fault(pointerOf(path), isAbsent(source, path) ? missing(path.at(-1)) : message)
+  for (const { path, message, code } of result.error?.issues.flatMap(innermost) ?? []) {
+    // `checkKeys` reports unknown keys.
+    if (code === 'unrecognized_keys') continue
+    const key = String(path.at(-1))
+    const missing = `there ${key.endsWith('s') ? 'are' : 'is'} no ${key}`
+    report.fault(pointerOf(path), isAbsent(source, path) ? missing : message)
+  }
   const rest: unknown = result.success ? null : structuredClone(source)
   while (!result.success) {
     for (const issue of result.error.issues) for (const path of pathsOf(issue)) if (!remove(rest, path)) return null
@@ -23,7 +26,7 @@ export function readBy<T extends z.ZodType>(schema: T, source: Json, report: Rep
   return result.data
 }
 
-/** Of a union, the issues of the only variant of which something fits. */
+/** The issues of the only variant of a union of which something fits; for anything else, the issue itself. */
 function innermost(issue: Issue): Issue[] {
   if (issue.code !== 'invalid_union') return [issue]
   const isInside = ({ path, code }: Issue) => path.length > 0 || code === 'unrecognized_keys'
@@ -31,7 +34,7 @@ function innermost(issue: Issue): Issue[] {
   return inside?.flatMap((one) => innermost({ ...one, path: [...issue.path, ...one.path] })) ?? [issue]
 }
 
-const pathsOf = (issue: Issue): PropertyKey[][] =>
+const pathsOf = (issue: Issue) =>
   issue.code === 'unrecognized_keys' ? issue.keys.map((key) => [...issue.path, key]) : [issue.path]
 
 const pointerOf = (path: readonly PropertyKey[]) => path.map((key) => `/${escapedKey(String(key))}`).join('')
@@ -44,20 +47,17 @@ const at = (value: unknown, path: readonly PropertyKey[]): unknown =>
 
 const isAbsent = (value: unknown, path: readonly PropertyKey[]) => path.length > 0 && at(value, path) === undefined
 
-const missing = (key: PropertyKey = '') => `there ${String(key).endsWith('s') ? 'are' : 'is'} no ${String(key)}`
-
 /** Removes what is at the path, or, if that is absent, what lacks it. False: nothing is left. */
 function remove(root: unknown, path: readonly PropertyKey[]): boolean {
   const above = path.slice(0, -1)
   const [parent, key] = [at(root, above), path.at(-1)]
   if (key === undefined) return false
-  // It is gone with what an earlier issue removed.
-  if (parent === undefined) return true
-  if (Array.isArray(parent)) return Reflect.set(parent, key, undefined)
-  return isObject(parent) && Object.hasOwn(parent, key) ? Reflect.deleteProperty(parent, key) : remove(root, above)
+  // It may be gone with what an earlier issue removed.
+  if (isAbsent(root, path)) return parent === undefined || remove(root, above)
+  return Reflect.deleteProperty(Object(parent), key)
 }
 
-/** The values of `type` by which a variant is told; undefined: there is one variant. */
+/** The values of `type` by which a variant is recognized; undefined: there is one variant. */
 export function typesOf({ _zod: { propValues } }: z.core.$ZodType): unknown[] | undefined {
   const types = propValues?.['type']
   return types && [...types]

@@ -49,13 +49,13 @@ const Line = z
         type: z.literal('map').nullish().describe('`map` copies a value.'),
         to: TO,
         from: PATH.describe('Path of the value that is copied: a list of names.'),
-        expression: ANYTHING.describe('Of a line of type `set`.'),
-        evaluate: ANYTHING.describe('Of a line of type `set`.'),
+        expression: ANYTHING.describe('Only in a line of type `set`.'),
+        evaluate: ANYTHING.describe('Only in a line of type `set`.'),
       }),
       entry({
         type: z.literal('set').describe('`set` writes a constant, or what an expression gives.'),
         to: TO,
-        from: ANYTHING.describe('Of a line of type `map`.'),
+        from: ANYTHING.describe('Only in a line of type `map`.'),
         expression: JSON_VALUE.describe('The constant, or the expression if `evaluate` is true.'),
         evaluate: flag().describe('Whether `expression` is evaluated.'),
       }),
@@ -128,7 +128,7 @@ const Script = entry({
 
 const ACTION_TYPES = ['map', 'invokeCode', 'invokeFlux', 'script']
 
-function unknownType(type: Json | undefined): string {
+function unknownType(type: Json | undefined) {
   if (typeof type !== 'string') return `the type of an action is one of ${ACTION_TYPES.join(', ')}`
   const hint = actionHint(type)
   const instead = hint === null ? alternatives(type, ACTION_TYPES) : `: ${hint}`

@@ -29,7 +29,7 @@ const MOST_KEEP_DAYS = 365
 
 const NO_REFERENCE = 'must be "$secrets.NAME": a secret itself would be shown with the definition'
 
-/** The name of a secret, of a reference to it. No message contains what was written, which may be a secret. */
+/** The name of a secret, from a reference to it. No message contains what was written, which may be a secret. */
 export const SECRET = z
   .string({ error: NO_REFERENCE })
   .regex(/^\$secrets\.(?!\w*_FILE$)[A-Z][A-Z0-9_]*$/, {
@@ -49,9 +49,12 @@ const EXPRESSION = z.string({ error: 'must be text: an expression over $request'
 const overRequest = (description: string) =>
   EXPRESSION.nullish().describe(`${description}: an expression over \`$request\`.`)
 
-const HEADER = text
-  .regex(HEADER_NAME_PATTERN, { error: ({ input }) => `"${String(input)}" is no name of a header` })
-  .nullish()
+/** A value that may be absent, or null. */
+const optional = <T extends z.ZodType>(schema: T) => schema.nullish().transform((given) => given ?? undefined)
+
+const HEADER = optional(
+  text.regex(HEADER_NAME_PATTERN, { error: ({ input }) => `"${String(input)}" is no name of a header` }),
+)
 
 const Verify = closedEntry({
   scheme: oneOf('scheme', WEBHOOK_SCHEME_NAMES).describe('How requests are signed.'),
@@ -64,22 +67,25 @@ const Verify = closedEntry({
     default: DEFAULT_TOLERANCE_SECONDS,
   }),
   header: HEADER.describe('Header that has the signature (`hmac`) or the token (`token`).'),
-  algorithm: oneOf('algorithm', HMAC_ALGORITHMS).nullish().meta({ description: 'Of `hmac`.', default: 'sha256' }),
-  encoding: oneOf('encoding', DIGEST_ENCODINGS)
-    .nullish()
-    .meta({ description: 'Of `hmac`: of the signature.', default: 'hex' }),
-  payload: text.min(1, { error: 'the template is empty' }).nullish().meta({
-    description: 'Of `hmac`: what is signed, a template over `${body}`, `${timestamp}` and `${header.NAME}`.',
+  algorithm: optional(oneOf('algorithm', HMAC_ALGORITHMS)).meta({
+    description: 'With `hmac`: the algorithm.',
+    default: 'sha256',
+  }),
+  encoding: optional(oneOf('encoding', DIGEST_ENCODINGS)).meta({
+    description: 'With `hmac`: the encoding of the signature.',
+    default: 'hex',
+  }),
+  payload: optional(text.min(1, { error: 'the template is empty' })).meta({
+    description: 'With `hmac`: what is signed, a template over `${body}`, `${timestamp}` and `${header.NAME}`.',
     default: '${body}',
   }),
-  prefix: TEXT.meta({ description: 'Of `hmac`: what stands before the signature.', examples: ['sha256='] }),
-  timestampHeader: HEADER.describe('Of `hmac`: header that has the time of the request.'),
-  url: text
-    .refine((url) => /^https?:\/\/[^\s?#]+$/.test(url) && URL.canParse(url), {
+  prefix: optional(text).meta({ description: 'With `hmac`: what stands before the signature.', examples: ['sha256='] }),
+  timestampHeader: HEADER.describe('With `hmac`: header that has the time of the request.'),
+  url: optional(
+    text.refine((url) => /^https?:\/\/[^\s?#]+$/.test(url) && URL.canParse(url), {
       error: 'must be the URL that the provider calls, https://…, without a query',
-    })
-    .nullish()
-    .describe('Of `twilio`: the URL that is called, without a query.'),
+    }),
+  ).describe('With `twilio`: the URL that is called, without a query.'),
 }).meta({ id: 'verify' })
 
 export type VerifySource = z.output<typeof Verify>

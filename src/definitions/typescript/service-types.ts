@@ -2,7 +2,7 @@
 // that the API shows. What a type can not say, such as bounds, it leaves to the server, so a type accepts a little more
 // than its schema, and nothing less.
 import { isObject, type Json, type JsonObject } from '../../model/json/value.ts'
-import type { CompiledFlux, CompiledState } from '../flux.ts'
+import type { CompiledFlux } from '../flux.ts'
 import { eventSchema, outputSchema, startSchema } from '../json-schema/values-schema.ts'
 import { DATE_TEXT } from '../values/dates.ts'
 import { WHOLE_TEXT } from '../values/types.ts'
@@ -18,96 +18,90 @@ const HEAD = `// The services of a folder, as types for \`createClient<Services>
 
 /** The text of the file; it is the same for the same services, in any order. */
 export function serviceTypes(services: readonly TypedService[]): string {
-  const models = new ModelTypes()
-  const sorted = services
+  let declarations = ''
+  const taken = new Set(['Services'])
+  /** The names of the types of models, by what the schema says of the models. */
+  const known = new Map<string, ReadonlyMap<string, string>>()
+
+  /** An identifier that nothing else has: the words, each with a capital. */
+  function identifierOf(wanted: string) {
+    const words = wanted.split(/[^A-Za-z\d]+/).filter((word) => word !== '')
+    const joined = words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('')
+    const base = `${/^[A-Z]/.test(joined) ? '' : 'Model'}${joined}`.slice(0, MAX_NAME_CHARACTERS)
+    let name = base
+    for (let count = 2; taken.has(name); count += 1) name = `${base}_${count}`
+    taken.add(name)
+    return name
+  }
+
+  /** Declares the types of models, which may refer to each other. */
+  function declare(service: string, models: JsonObject, isSent: boolean) {
+    const content = `${isSent ? 'sent' : 'held'} ${service} ${JSON.stringify(models)}`
+    const earlier = known.get(content)
+    if (earlier) return earlier
+    const entries = Object.entries(models)
+    const names = new Map(entries.map(([name]) => [name, identifierOf(`${service} ${name} ${isSent ? '' : 'shown'}`)]))
+    known.set(content, names)
+    for (const [name, schema] of entries)
+      declarations += `\nexport type ${names.get(name) ?? ''} = ${typeText(schema, { isSent, depth: 0, names })}\n`
+    return names
+  }
+
+  const members = services
     .map((service) => ({ name: `${service.package}/${service.fluxName}`, service }))
     .toSorted((one, other) => (one.name < other.name ? -1 : 1))
-  const members = sorted.map(({ name, service }) => memberOf(name, service, models))
-  return `${HEAD}\nexport type Services = {\n${members.join('')}}\n${models.text}`
+    .map(({ name, service }) =>
+      memberOf(name, service, ({ $defs, ...schema }, use) =>
+        typeText(schema, { ...use, names: declare(name, isObject($defs) ? $defs : {}, use.isSent) }),
+      ),
+    )
+  return `${HEAD}\nexport type Services = {\n${members.join('')}}\n${declarations}`
 }
 
-function memberOf(name: string, service: TypedService, models: ModelTypes): string {
-  const { input, source, triggers, states } = service
-  const { comment } = source
-  const start = models.use(name, startSchema(service), { isSent: true, depth: 2 })
+/** `typeOf`: the type of the values of a schema. */
+function memberOf(name: string, service: TypedService, typeOf: (schema: JsonObject, use: Use) => string) {
+  const { source, triggers, states } = service
+  const start = startSchema(service)
   /** Types of the inputs, by event. */
   const events = new Map<string, Set<string>>()
   const add = (event: string, type: string) => events.set(event, (events.get(event) ?? new Set()).add(type))
   const others = new Set<string>()
-  for (const state of states) {
-    const taken = [...state.choice.events.keys()].filter((event) => !event.startsWith('$'))
-    if (!state.waiting || (taken.length === 0 && state.choice.otherwise === null)) continue
-    const type = eventType(name, state, models)
+  for (const { choice, input, waiting } of states) {
+    const taken = [...choice.events.keys()].filter((event) => !event.startsWith('$'))
+    if (!waiting || (taken.length === 0 && choice.otherwise === null)) continue
+    // Names that are not declared are accepted and ignored, unless the state keeps them: to send them is a mistake.
+    const type = typeOf(eventSchema({ input }), { isSent: true, depth: 3, isOpen: input.extra })
     for (const event of taken) add(event, type)
-    if (state.choice.otherwise !== null) others.add(type)
+    if (choice.otherwise !== null) others.add(type)
   }
-  for (const { event } of triggers) add(event, models.use(name, startSchema({ input }), { isSent: true, depth: 3 }))
+  for (const { event } of triggers) add(event, typeOf(start, { isSent: true, depth: 3 }))
   const list = [...events]
     .toSorted(([one], [other]) => (one < other ? -1 : 1))
     .map(([event, types]) => `      readonly ${quoted(event)}: ${[...types].join(' | ')}\n`)
   return [
-    typeof comment === 'string' ? commentText(comment, '  ') : '',
+    commentText(source['comment'], '  '),
     `  readonly ${quoted(name)}: {\n`,
-    `    readonly input: ${start}\n`,
-    `    readonly output: ${models.use(name, outputSchema(service), { isSent: false, depth: 2 })}\n`,
+    `    readonly input: ${typeOf(start, { isSent: true, depth: 2 })}\n`,
+    `    readonly output: ${typeOf(outputSchema(service), { isSent: false, depth: 2 })}\n`,
     `    readonly events: ${list.length === 0 ? 'Record<never, never>' : `{\n${list.join('')}    }`}\n`,
-    others.size === 0 ? '' : `    /** Of any other event. */\n    readonly otherEvents: ${[...others].join(' | ')}\n`,
+    others.size === 0
+      ? ''
+      : `    /** The inputs of any other event. */\n    readonly otherEvents: ${[...others].join(' | ')}\n`,
     '  }\n',
   ].join('')
 }
 
-/** Names that are not declared are accepted and ignored, unless the state keeps them: to send them is a mistake. */
-const eventType = (name: string, state: CompiledState, models: ModelTypes): string =>
-  models.use(name, eventSchema(state), { isSent: true, depth: 3, isOpen: state.input.extra })
-
 interface Use {
-  /** Of values that are sent: those that become the right text in JSON are accepted as well. */
+  /** Whether the values are sent: those that become the right text in JSON are accepted as well. */
   readonly isSent: boolean
   /** How far the lines of the text are indented. */
   readonly depth: number
-  /** Of the outermost object: whether names that are not declared are accepted. */
+  /** Whether the outermost object accepts names that are not declared. */
   readonly isOpen?: boolean
 }
 
 const REFERENCE = '#/$defs/'
 const MAX_NAME_CHARACTERS = 100
-
-/** The types of models, each of which has a name in the file. */
-class ModelTypes {
-  /** Their declarations. */
-  text = ''
-  readonly #taken = new Set(['Services'])
-  /** Names of models, by what the schema says, with the models that it may refer to. */
-  readonly #known = new Map<string, ReadonlyMap<string, string>>()
-
-  /** The type of the values of a schema; its models are declared. */
-  use(service: string, { $defs, ...schema }: JsonObject, use: Use): string {
-    return typeText(schema, { ...use, names: this.#declare(service, isObject($defs) ? $defs : {}, use.isSent) })
-  }
-
-  #declare(service: string, models: JsonObject, isSent: boolean): ReadonlyMap<string, string> {
-    const content = `${isSent ? 'sent' : 'held'} ${service} ${JSON.stringify(models)}`
-    const known = this.#known.get(content)
-    if (known) return known
-    const entries = Object.entries(models)
-    const names = new Map(entries.map(([name]) => [name, this.#unused(`${service} ${name} ${isSent ? '' : 'shown'}`)]))
-    this.#known.set(content, names)
-    for (const [name, schema] of entries)
-      this.text += `\nexport type ${names.get(name) ?? ''} = ${typeText(schema, { isSent, depth: 0, names })}\n`
-    return names
-  }
-
-  /** An identifier that nothing else has: its words, each with a capital. */
-  #unused(wanted: string): string {
-    const words = wanted.split(/[^A-Za-z\d]+/).filter((word) => word !== '')
-    const joined = words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('')
-    const base = `${/^[A-Z]/.test(joined) ? '' : 'Model'}${joined}`.slice(0, MAX_NAME_CHARACTERS)
-    let name = base
-    for (let count = 2; this.#taken.has(name); count += 1) name = `${base}_${count}`
-    this.#taken.add(name)
-    return name
-  }
-}
 
 interface Context extends Use {
   /** The types of models, by their names in the schema. */
@@ -124,11 +118,11 @@ function typeText(schema: Json | undefined, context: Context): string {
   return not === undefined ? 'unknown' : 'NonNullable<unknown>'
 }
 
-function union(types: readonly string[]): string {
+function union(types: readonly string[]) {
   return types.includes('unknown') ? 'unknown' : [...new Set(types)].join(' | ')
 }
 
-function ofType(type: Json, schema: JsonObject, context: Context): string {
+function ofType(type: Json, schema: JsonObject, context: Context) {
   switch (type) {
     case 'integer':
       return 'number'
@@ -144,12 +138,12 @@ function ofType(type: Json, schema: JsonObject, context: Context): string {
 }
 
 /** Texts that the client makes of other values. */
-function textType({ pattern }: JsonObject): string {
+function textType({ pattern }: JsonObject) {
   if (pattern === WHOLE_TEXT.source) return 'string | bigint'
   return pattern === DATE_TEXT.source ? 'string | Date' : 'string'
 }
 
-function objectType(schema: JsonObject, { isOpen, ...outer }: Context): string {
+function objectType(schema: JsonObject, { isOpen, ...outer }: Context) {
   const { properties, required, additionalProperties } = schema
   const context = { ...outer, depth: outer.depth + 1 }
   const needed = new Set(Array.isArray(required) ? required : [])
@@ -157,7 +151,7 @@ function objectType(schema: JsonObject, { isOpen, ...outer }: Context): string {
   const lines = Object.entries(isObject(properties) ? properties : {}).map(([name, property]) => {
     const type = typeText(property, context)
     const declared = needed.has(name) ? `: ${type}` : `?: ${type}${inheritedType(name)} | undefined`
-    const comment = isObject(property) ? commentText(String(property['description'] ?? ''), indent) : ''
+    const comment = isObject(property) ? commentText(property['description'], indent) : ''
     return `${comment}${indent}readonly ${nameText(name)}${declared}\n`
   })
   const takesOthers = isOpen ?? additionalProperties !== false
@@ -170,10 +164,11 @@ function objectType(schema: JsonObject, { isOpen, ...outer }: Context): string {
 const INDENT = '  '
 
 /** Where a property of such a name is left out, the compiler sees the one that every object has. */
-const inheritedType = (name: string): string => (name in {} && !name.startsWith('__') ? ` | Object['${name}']` : '')
+const inheritedType = (name: string) => (name in {} && !name.startsWith('__') ? ` | Object['${name}']` : '')
 
-/** A comment before what it is of. */
-function commentText(text: string, indent: string): string {
+/** A comment before what it describes; empty if there is no text. */
+function commentText(text: Json | undefined, indent: string) {
+  if (typeof text !== 'string') return ''
   const lines = text.replaceAll('*/', '*\\/').split(/[\n\r\u2028\u2029]+/)
   const [first, ...more] = lines.map((line) => line.trim()).filter((line) => line !== '')
   if (more.length === 0) return first === undefined ? '' : `${indent}/** ${first} */\n`
@@ -181,11 +176,10 @@ function commentText(text: string, indent: string): string {
 }
 
 /** The name of a property, quoted where it is no identifier. */
-const nameText = (name: string): string => (/^[A-Za-z_$][\w$]*$/.test(name) ? name : quoted(name))
+const nameText = (name: string) => (/^[A-Za-z_$][\w$]*$/.test(name) ? name : quoted(name))
 
 /** A literal of TypeScript. Some editors take the separators of lines for the end of one. */
-const quoted = (text: string): string =>
-  JSON.stringify(text).replaceAll('\u2028', '\\u2028').replaceAll('\u2029', '\\u2029')
+const quoted = (text: string) => JSON.stringify(text).replaceAll('\u2028', '\\u2028').replaceAll('\u2029', '\\u2029')
 
 /** The type of one value. */
 function literal(value: Json): string {

@@ -1,7 +1,7 @@
 // definitions: the built-in models, which need no file.
 import type { JsonObject } from '../../model/json/value.ts'
 
-const text = (name: string): JsonObject => ({ name, type: 'string' })
+const text = (name: string) => ({ name, type: 'string' })
 
 /** The model of `$fluxException`, under the product's name. Other servers may have more fields in it. */
 const FLUX_EXCEPTION: JsonObject = {

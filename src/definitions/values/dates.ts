@@ -26,7 +26,7 @@ export function parseDate(value: Json): number | null {
 const inRange = (time: number) => (Math.abs(time) <= MAX_DATE_MS ? time + 0 : null)
 
 /** NaN for a text that is no date. */
-function parseIso(text: string): number {
+function parseIso(text: string) {
   const [, year, month, day, hour = '0', minute = '0', second = '0', fraction = '', zone = 'Z'] = ISO.exec(text) ?? []
   const date = new Date(0)
   date.setUTCFullYear(Number(year), Number(month) - 1, Number(day))

@@ -10,7 +10,6 @@ import { isIndex } from './paths.ts'
 import { TooMuchWork, WorkBudget } from '../work-budget.ts'
 
 export type { Property, Shape } from './property.ts'
-export { compileShape, lookUpIn } from './shapes.ts'
 
 /**
  * Returns the values of the properties that have a default. `now` is in epoch milliseconds. The work is added to the
@@ -73,40 +72,26 @@ export function validate(
  * string, anything else must have the type already.
  * @throws TooMuchWork
  */
-export function coerce(
-  property: Property,
-  value: Json,
-  now: number,
-  budget = new WorkBudget(),
-): { readonly ok: true; readonly value: Json } | Err {
+export function coerce(property: Property, value: Json, now: number, budget = new WorkBudget()) {
   const reader = new PropertyReader(now, '', budget)
   const coerced = reader.value(property, value, 'line')
   const [error, ...more] = reader.errors
-  if (error === undefined) return { ok: true, value: coerced ?? null }
+  if (error === undefined) return { ok: true, value: coerced ?? null } as const
   const reason = `${error.pointer} ${error.detail}${more.length > 0 ? ` (and ${more.length} more)` : ''}`
   return err(reason.trimStart())
 }
 
-interface Err {
-  readonly ok: false
-  readonly reason: string
-}
+const err = (reason: string) => ({ ok: false, reason }) as const
 
-const err = (reason: string): Err => ({ ok: false, reason })
-
-interface Declared {
-  readonly ok: true
-  /** null: nothing is declared there, so any value may be written. */
-  readonly property: Property | null
-  /** Positions in the path that are indices of declared lists. */
-  readonly lists: ReadonlySet<number>
-}
-
-/** Finds what is declared at the end of a path below a property. */
-export function descend(property: Property, path: readonly string[]): Declared | Err {
+/**
+ * Finds what is declared at the end of a path below a property; null: nothing is declared there, so any value may be
+ * written. `lists`: positions in the path that are indices of declared lists.
+ */
+export function descend(property: Property | null, path: readonly string[]) {
   const lists = new Set<number>()
   let current = property
   for (const [position, segment] of path.entries()) {
+    if (current === null) break
     if (current.array) {
       if (!isIndex(segment)) return err(`"${current.name}" is a list: "${segment}" is no index into it`)
       lists.add(position)
@@ -119,17 +104,16 @@ export function descend(property: Property, path: readonly string[]): Declared |
     const next = fields?.properties.get(segment)
     if (fields !== null && next === undefined && !fields.extra)
       return err(`"${current.name}" has no property "${segment}"`)
-    if (next === undefined) return { ok: true, property: null, lists }
-    current = next
+    current = next ?? null
   }
-  return { ok: true, property: current, lists }
+  return { ok: true, property: current, lists } as const
 }
 
 /**
  * The declaration with its value. The new keys come first: after the spread, each would give the object a hidden class
  * of its own. A `value` in the declaration itself is overwritten.
  */
-function withValue({ source, type }: Property, value: Json): JsonObject {
+function withValue({ source, type }: Property, value: Json) {
   const shown = { name: source['name'] ?? null, type, value, ...source }
   if (shown.value !== value) shown.value = value
   return shown

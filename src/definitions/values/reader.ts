@@ -150,7 +150,7 @@ export class PropertyReader {
   }
 
   /** Charges steps, but not for values of requests: the size of a request bounds these already. */
-  #spendOnGiven(steps: number, origin: ValueOrigin): void {
+  #spendOnGiven(steps: number, origin: ValueOrigin) {
     if (origin === 'line' || origin === 'default') this.#budget.spend(steps)
   }
 
@@ -187,7 +187,7 @@ export class PropertyReader {
     return undefined
   }
 
-  #isFull(): boolean {
+  #isFull() {
     return this.errors.length >= MAX_ERRORS || this.#errorText > MAX_ERROR_CHARACTERS
   }
 }
@@ -196,23 +196,23 @@ export class PropertyReader {
  * Whether the text is an empty XML element, or a query parameter without value, which stands for an empty list or
  * object.
  */
-const isBlank = (text: string, origin: ValueOrigin): boolean => origin === 'text' && text.trim() === ''
+const isBlank = (text: string, origin: ValueOrigin) => origin === 'text' && text.trim() === ''
 
 /** A single text, or in untyped XML a single model, is a list of one element. */
-function listOfOne({ type }: Property, given: Json, origin: ValueOrigin): Json[] | null {
+function listOfOne({ type }: Property, given: Json, origin: ValueOrigin) {
   if (typeof given === 'string') return isBlank(given, origin) ? [] : [given]
   return origin === 'text' && type === 'model' && isObject(given) ? [given] : null
 }
 
 /** Untyped XML does not distinguish a list from an object whose only member is `item`. */
-const objectOfItems = (given: Json): Json =>
+const objectOfItems = (given: Json) =>
   Array.isArray(given) && given[0] !== undefined ? { item: given.length === 1 ? given[0] : given } : given
 
 /**
  * Returns the first rule of the property beyond its type that a value breaks, as a message; null if it breaks none. The
  * value has the property's type; the choices of a model are compared with the fields that were given.
  */
-function brokenRule(property: Property, value: Json): string | null {
+function brokenRule(property: Property, value: Json) {
   const { type, min, max, minLength, maxLength, choices } = property
   if (typeof value === 'number' || typeof value === 'string') {
     if (min !== undefined && compareNumbers(value, min) < 0) return `must not be less than ${shown(type, min)}`
@@ -230,7 +230,7 @@ function brokenRule(property: Property, value: Json): string | null {
 const shown = (type: Property['type'], bound: number | string) =>
   type === 'date' ? new Date(bound).toISOString() : String(bound)
 
-function codePoints(text: string): number {
+function codePoints(text: string) {
   let count = 0
   for (const _ of text) count++
   return count

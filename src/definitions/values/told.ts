@@ -1,4 +1,4 @@
-// definitions: values as messages of errors tell them, in a few words.
+// definitions: how messages of errors describe values, in a few words.
 import { shortened } from '../../model/error-message.ts'
 import type { Json } from '../../model/json/value.ts'
 

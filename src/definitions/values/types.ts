@@ -74,7 +74,7 @@ export function readScalar(type: ScalarType, given: Json, origin: ValueOrigin, n
 /** Base64 of RFC 4648, section 4, with padding: what `isBase64` accepts, as a single pattern. */
 export const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
 
-const isBase64 = (text: string): boolean => text.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(text)
+const isBase64 = (text: string) => text.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(text)
 
 /**
  * The least and the greatest JSON number that each type accepts. Beyond 2^53 − 1, a JSON number may differ from what
@@ -101,7 +101,7 @@ export const isFractional = (type: NumberType): boolean =>
 /** Types whose values do not all fit into a JSON number. They are accepted as text, also in JSON. */
 export const isExact = (type: NumberType): boolean => type === 'long' || type === 'bigInteger' || type === 'bigDecimal'
 
-/** A number as text. Those of which `plainDecimal` makes no whole number are among the second only with an exponent. */
+/** A number as text, and a whole number as text. The second also matches some fractions that have an exponent. */
 export const DECIMAL_TEXT = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/
 export const WHOLE_TEXT = /^[+-]?(?:\d+(?:\.0*)?|\.0+|(?:\d+(?:\.\d*)?|\.\d+)[eE][+-]?\d+)$/
 

@@ -77,10 +77,9 @@ function lost(
   const { id, package: owner, fluxName, definition: hash, state, startState, visited } = record
   if (![state, startState, ...visited].every(isStateIndex)) throw unreadable(id)
   const facts = parseIndexKeys(indexKeys)
-  const unnamed = { name: null, events: [], takesAny: false }
   const states: KnownState[] = [
-    ...visited.map((index) => ({ ...unnamed, index })),
-    { ...unnamed, index: startState, name: facts.startState },
+    ...visited.map((index) => ({ index })),
+    { index: startState, name: facts.startState },
     {
       index: state,
       name: facts.state ?? (state === startState ? facts.startState : null),

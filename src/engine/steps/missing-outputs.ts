@@ -36,13 +36,11 @@ export function missingOutputs(flux: CompiledFlux, record: ContextRecord, result
 function readIn(lines: Lines): ReadonlySet<string> | null {
   const read = new Set<string>()
   const written = new Set<string | undefined>()
-  for (const { source, path } of lines) {
-    const [name, part] = source && 'from' in source ? source.from : []
-    if (name === '$result' && part === undefined) return null
-    const names = source && 'names' in source ? source.names : [name === '$result' ? part : name]
-    for (const one of names) {
-      if (one === '$result') return null
-      if (one !== undefined && !written.has(one)) read.add(one)
+  for (const { reads, path } of lines) {
+    for (const [first, part] of reads) {
+      const name = first === '$result' ? part : first
+      if (name === undefined) return null
+      if (!written.has(name)) read.add(name)
     }
     written.add(path[0])
   }

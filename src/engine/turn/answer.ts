@@ -11,7 +11,7 @@ import { getOwn, isObject, setOwn, type JsonObject } from '../../model/json/valu
 import type { DoorAnswer, WorkflowAnswer } from '../../model/webhook.ts'
 import { redactorOf } from '../redact/redactor.ts'
 import type { RowWrite } from '../../model/rows.ts'
-import type { Template, Turn } from '../../definitions/expressions/expression.ts'
+import type { Expression, Turn } from '../../definitions/expressions/expression.ts'
 import { messageOf } from '../../model/error-message.ts'
 import type { StoredContext } from '../../ports/store.ts'
 import { LIGHT_BYTES, weightOf } from '../contexts/context-loader.ts'
@@ -153,7 +153,7 @@ function shownOfHead({ record, flux, texts }: TrackedContext) {
 
 const UNREAD = { url: null, fault: 'the inputs of the context were not read, since they may have ended servers' }
 
-function urlOf(template: Template, record: ContextRecord, turn: Turn) {
+function urlOf(template: Expression, record: ContextRecord, turn: Turn) {
   try {
     return { url: startTextOf(template, startScopeOf(turn, record)), fault: null }
   } catch (error) {

@@ -1,6 +1,6 @@
 // engine/turn: the request to start a context, and the record before its first turn: inputs checked, defaults filled
 // in, key and tags evaluated. Executions, triggers and children are all started by it.
-import type { Scope, Template, Turn } from '../../definitions/expressions/expression.ts'
+import type { Expression, Scope, Turn } from '../../definitions/expressions/expression.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import { validate, defaults } from '../../definitions/values/properties.ts'
 import { spendOn, WorkBudget } from '../../definitions/work-budget.ts'
@@ -35,7 +35,7 @@ export interface StartRequest {
   readonly triggerId?: string | undefined
   readonly parent?: Parent
   /** A template must not come out empty. Left out: that of the service; null: none. */
-  readonly key?: string | Template | null | undefined
+  readonly key?: string | Expression | null | undefined
   /**
    * What is done where the key is in use: the start is refused, at the latest by the commit; `use`: it is refused
    * before the input is checked; `caller`: that context is ended in the same commit, as far as the caller may do so.
@@ -111,7 +111,7 @@ export function startScopeOf(
 }
 
 /** The text that a template gives; empty: none. Whatever an expression throws passes through. */
-export function startTextOf(template: Template, scope: Scope): string {
+export function startTextOf(template: Expression, scope: Scope): string {
   const value = template.evaluate(scope)
   spendOn(value, scope.budget)
   return waitTextOf(value) ?? ''
@@ -212,7 +212,7 @@ function tagsOf({ flux, tags: given }: RootRequest, scope: Scope, limits: TagLim
 }
 
 /** The text of a template of the service. @throws FluxError `invalid` */
-function textOf(template: Template, scope: Scope, pointer: string, what = ''): string {
+function textOf(template: Expression, scope: Scope, pointer: string, what = ''): string {
   try {
     return startTextOf(template, scope)
   } catch (error) {

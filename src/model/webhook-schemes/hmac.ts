@@ -114,7 +114,8 @@ function contentsOf(
 export function signatureScheme(provider?: SignatureForm): WebhookScheme {
   const formOf = (rule: VerifyRule) => {
     const form: SignatureForm = provider ?? rule
-    return { algorithm: 'sha256', encoding: 'hex', ...form, prefix: bytesAsText(form.prefix ?? '') } as const
+    const { algorithm = 'sha256', encoding = 'hex', prefix = '' } = form
+    return { ...form, algorithm, encoding, prefix: bytesAsText(prefix) }
   }
   return {
     hasTime: (rule) => provider?.timePrefix !== undefined || (provider ?? rule).timestampHeader !== undefined,

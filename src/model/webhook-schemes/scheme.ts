@@ -63,19 +63,19 @@ export interface VerifyRule {
   /** Greatest difference between the time of a message and this server's clock, to the past and to the future. */
   readonly toleranceS: number
   /** `hmac`: where the signature is. `token`: where the token is; without it, `Authorization: Bearer`. */
-  readonly header?: string
+  readonly header?: string | undefined
   /** `hmac`: `sha256` if absent. */
-  readonly algorithm?: HmacAlgorithm
+  readonly algorithm?: HmacAlgorithm | undefined
   /** `hmac`: `hex` if absent. */
-  readonly encoding?: DigestEncoding
+  readonly encoding?: DigestEncoding | undefined
   /** `hmac`: the body alone if absent. */
-  readonly payload?: readonly PayloadPart[]
+  readonly payload?: readonly PayloadPart[] | undefined
   /** `hmac`: stands before the signature. */
-  readonly prefix?: string
+  readonly prefix?: string | undefined
   /** `hmac`: the header with the time of the message. With it, the time is checked. */
-  readonly timestampHeader?: string
+  readonly timestampHeader?: string | undefined
   /** `twilio`: the URL that the provider calls, without the query. */
-  readonly url?: string
+  readonly url?: string | undefined
 }
 
 /** How requests to one endpoint are verified. */

@@ -8,9 +8,9 @@ import { definitionSchema } from '../../../src/definitions/editor/document.ts'
 import { checkProperties } from '../../../src/definitions/lint/lint.ts'
 import { Report } from '../../../src/definitions/report.ts'
 import { readFolders } from '../../../src/definitions/source/files.ts'
-import { ModelFields, ModelFile } from '../../../src/definitions/source/property-schema.ts'
+import { ModelFile } from '../../../src/definitions/source/property-schema.ts'
 import { checkKeys, readBy } from '../../../src/definitions/source/read.ts'
-import { compileShape } from '../../../src/definitions/values/properties.ts'
+import { compileShape } from '../../../src/definitions/values/shapes.ts'
 import { isObject, type JsonObject } from '../../../src/model/json/value.ts'
 import { disagreement, schemaFaults } from './agreement.ts'
 import { MODEL, WHOLE } from './whole.ts'
@@ -29,8 +29,8 @@ function checkModel(source: JsonObject) {
   const report = new Report('M.model')
   checkKeys(ModelFile, source, report)
   checkProperties(source['gloopProperties'], '/gloopProperties', report, true)
-  const list = readBy(ModelFields, source, report)?.gloopProperties ?? []
-  compileShape(list, { extra: false, models: () => undefined, pointer: '/gloopProperties', report })
+  const list = readBy(ModelFile, source, report)?.gloopProperties ?? []
+  compileShape(list, { extra: false, models: new Map(), pointer: '/gloopProperties', report })
   return report.faults
 }
 

@@ -4,15 +4,16 @@ import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { eventSchema, startSchema } from '../../../src/definitions/json-schema/values-schema.ts'
 import { Report } from '../../../src/definitions/report.ts'
-import { compileShape, validate, type Shape } from '../../../src/definitions/values/properties.ts'
-import { getOwn, type Json, type JsonObject } from '../../../src/model/json/value.ts'
+import { validate, type Shape } from '../../../src/definitions/values/properties.ts'
+import { compileShape } from '../../../src/definitions/values/shapes.ts'
+import type { Json, JsonObject } from '../../../src/model/json/value.ts'
 import { declarations, inputsFor, MODELS } from './generate.ts'
 import { hasRough } from './rough.ts'
 
 const ajv = new Ajv2020({ strict: true, strictRequired: false, ownProperties: true })
 
 const shapeOf = (list: readonly JsonObject[], extra = false): Shape =>
-  compileShape(list, { extra, models: (name) => getOwn(MODELS, name), pointer: '', report: new Report('f') })
+  compileShape(list, { extra, models: new Map(Object.entries(MODELS)), pointer: '', report: new Report('f') })
 
 type Use = 'start' | 'event'
 

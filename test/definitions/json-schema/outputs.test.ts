@@ -6,7 +6,8 @@ import { outputSchema } from '../../../src/definitions/json-schema/values-schema
 import { compileFlux } from '../../../src/definitions/service.ts'
 import { Report } from '../../../src/definitions/report.ts'
 import { writePath } from '../../../src/definitions/values/paths.ts'
-import { coerce, compileShape, defaults, type Shape } from '../../../src/definitions/values/properties.ts'
+import { coerce, defaults, type Shape } from '../../../src/definitions/values/properties.ts'
+import { compileShape } from '../../../src/definitions/values/shapes.ts'
 import { getOwn, setOwn, type Json, type JsonObject } from '../../../src/model/json/value.ts'
 import { declarations, inputsFor, MODELS } from './generate.ts'
 
@@ -45,7 +46,7 @@ test('accepts all values that outputs can have', () => {
       const report = new Report('f')
       const shape = compileShape(list, {
         extra: false,
-        models: (name) => getOwn(MODELS, name),
+        models: new Map(Object.entries(MODELS)),
         pointer: '',
         report,
       })

@@ -4,14 +4,15 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import { describe, expect, test } from 'vitest'
 import { eventSchema, startSchema } from '../../../src/definitions/json-schema/values-schema.ts'
 import { Report } from '../../../src/definitions/report.ts'
-import { compileShape, validate } from '../../../src/definitions/values/properties.ts'
-import { getOwn, type Json, type JsonObject } from '../../../src/model/json/value.ts'
+import { validate } from '../../../src/definitions/values/properties.ts'
+import { compileShape } from '../../../src/definitions/values/shapes.ts'
+import type { Json, JsonObject } from '../../../src/model/json/value.ts'
 import { MODELS } from './generate.ts'
 
 const ajv = new Ajv2020({ strict: true })
 
 const shapeOf = (list: readonly JsonObject[]) =>
-  compileShape(list, { extra: false, models: (name) => getOwn(MODELS, name), pointer: '', report: new Report('f') })
+  compileShape(list, { extra: false, models: new Map(Object.entries(MODELS)), pointer: '', report: new Report('f') })
 
 const schemaOf = (...list: JsonObject[]) => startSchema({ input: shapeOf(list) })
 

@@ -3,13 +3,14 @@ import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { startSchema } from '../../../src/definitions/json-schema/values-schema.ts'
 import { Report } from '../../../src/definitions/report.ts'
-import { compileShape, validate, type Shape } from '../../../src/definitions/values/properties.ts'
+import { validate, type Shape } from '../../../src/definitions/values/properties.ts'
+import { compileShape } from '../../../src/definitions/values/shapes.ts'
 import { controlsOf, emptyBoxOf, fieldNameOf, inputOf, type Control } from '../../../src/inspector/forms/controls.ts'
 import { getOwn, isObject, type Json, type JsonObject } from '../../../src/model/json/value.ts'
 import { declarations, inputsFor, MODELS } from '../../definitions/json-schema/generate.ts'
 
 const shapeOf = (list: readonly JsonObject[]): Shape =>
-  compileShape(list, { extra: false, models: (name) => getOwn(MODELS, name), pointer: '', report: new Report('f') })
+  compileShape(list, { extra: false, models: new Map(Object.entries(MODELS)), pointer: '', report: new Report('f') })
 
 const schemaOf = (shape: Shape): JsonObject => JSON.parse(JSON.stringify(startSchema({ input: shape })))
 

@@ -11,7 +11,7 @@ import { jsonOf, typeNameOf, MAX_TEXT_DIGITS, numberOf, plainText } from '../val
 type Callable = (run: Evaluation, args: List) => Value
 
 /** Converts to a number. Unlike in JavaScript, empty text and null give NaN and not 0. */
-function toNumber(run: Evaluation, value: Value): number {
+function toNumber(run: Evaluation, value: Value) {
   const isEmpty = typeof value === 'string' && value.length <= MAX_TEXT_DIGITS && value.trim() === ''
   return value === null || value === undefined || isEmpty ? Number.NaN : numberOf(run, value)
 }
@@ -21,7 +21,7 @@ const toBoolean = (value: Value) =>
   typeof value === 'string' && value.length < 64 ? !['', 'false'].includes(value.trim().toLowerCase()) : Boolean(value)
 
 /** Parses a date; without an argument, returns the current time. */
-function toDate(run: Evaluation, args: List): number {
+function toDate(run: Evaluation, args: List) {
   if (args.length === 0) return run.scope.turn.now
   const [value] = args
   run.spend(STEPS_OF_A_DATE)
@@ -35,7 +35,7 @@ const STEPS_OF_A_DATE = 32
 const STEPS_OF_A_UUID = 64
 
 /** Returns a random integer from 0 to below the argument or, without one, a number from 0 to below 1. */
-function random(run: Evaluation, args: List): number {
+function random(run: Evaluation, args: List) {
   const fraction = run.scope.turn.random()
   if (args.length === 0) return fraction
   const below = toNumber(run, args[0])
@@ -48,7 +48,7 @@ const MADE_A_CHARACTER = 3
 const MAX_JSON_DEPTH = 200
 const STEPS_TO_PARSE = 16
 
-function parseJson(run: Evaluation, [text]: List): Value {
+function parseJson(run: Evaluation, [text]: List) {
   if (typeof text !== 'string') throw new ExpressionError(`parseJson() needs a text, not ${typeNameOf(text)}`)
   run.make(text.length * MADE_A_CHARACTER)
   run.spend(STEPS_TO_PARSE)
@@ -64,7 +64,7 @@ function parseJson(run: Evaluation, [text]: List): Value {
 }
 
 /** Keys of an object or a list; null has none. */
-function keysOf(run: Evaluation, value: Value): string[] {
+function keysOf(run: Evaluation, value: Value) {
   if (value === null || value === undefined) return []
   if (typeof value !== 'object') throw new ExpressionError(`an object is needed, not ${typeNameOf(value)}`)
   const keys = Object.keys(value)
@@ -72,13 +72,13 @@ function keysOf(run: Evaluation, value: Value): string[] {
   return keys
 }
 
-function member(value: Value, key: string): Value {
+function member(value: Value, key: string) {
   if (isList(value)) return value[Number(key)]
   return isFields(value) ? getOwn(value, key) : undefined
 }
 
 /** Minimum or maximum of the arguments, or of the elements of a single list argument. */
-function extreme(run: Evaluation, args: List, better: (a: number, b: number) => number, start: number): number {
+function extreme(run: Evaluation, args: List, better: (a: number, b: number) => number, start: number) {
   const numbers = args.length === 1 && isList(args[0]) ? args[0] : args
   run.spend(numbers.length)
   return numbers.reduce<number>((best, value) => better(best, numberOf(run, value)), start)
@@ -105,12 +105,12 @@ const recode =
 const BASE64 = /^[A-Za-z0-9+/_-]*={0,2}$/
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-function decodeBase64(text: string): string {
+function decodeBase64(text: string) {
   if (!BASE64.test(text)) throw new TypeError('not base64')
   return utf8.decode(Buffer.from(text, 'base64'))
 }
 
-export const functions: ReadonlyMap<string, Callable> = new Map(
+export const functions = new Map(
   Object.entries<Callable>({
     now: (run) => run.scope.turn.now,
     uuid: (run) => {

@@ -2,11 +2,11 @@
 import { STEPS_AN_ELEMENT } from '../../work-budget.ts'
 import { isList, type Evaluation, type List, type Method, type Value } from '../evaluation.ts'
 import { ExpressionError } from '../expression.ts'
-import { numberOf, indexArgument, spendOnComparing, stringify } from '../values.ts'
+import { numberOf, indexArgument, stringify } from '../values.ts'
 
 /** An arrow function that is passed to a method. It is not a value, and exists only during the call. */
 export type Callback = (...values: Value[]) => Value
-export type LoopMethod = (run: Evaluation, list: List, callback: Callback, args: List) => Value
+type LoopMethod = (run: Evaluation, list: List, callback: Callback, args: List) => Value
 
 /** Elements that V8 copies, or compares with a number, in one step. */
 const READ_AT_ONCE = 8
@@ -16,14 +16,14 @@ const STEPS_BACKWARDS = 5
 const STEPS_TO_COMPARE = 6
 const MAX_FLAT_DEPTH = 100
 
-function made(run: Evaluation, list: List): List {
+function made(run: Evaluation, list: List) {
   run.make(list.length)
   run.spend(list.length / READ_AT_ONCE)
   return run.own(list)
 }
 
 /** Charges a search through all elements. A text is compared only with texts of its length. */
-function sought(run: Evaluation, list: List, wanted: Value): List {
+function sought(run: Evaluation, list: List, wanted: Value) {
   run.spend(list.length / READ_AT_ONCE)
   if (typeof wanted !== 'string') return list
   run.spend(list.length)
@@ -33,7 +33,7 @@ function sought(run: Evaluation, list: List, wanted: Value): List {
   return list
 }
 
-function joined(run: Evaluation, list: List, [separator]: List): string {
+function joined(run: Evaluation, list: List, [separator]: List) {
   const between = separator === undefined ? ',' : stringify(run, separator)
   run.spend(list.length * STEPS_AN_ELEMENT)
   const texts = list.map((item) => (item === null || item === undefined ? '' : stringify(run, item)))
@@ -41,19 +41,20 @@ function joined(run: Evaluation, list: List, [separator]: List): string {
   return texts.join(between)
 }
 
-function reversed(run: Evaluation, list: List): List {
+function reversed(run: Evaluation, list: List) {
   run.spend(list.length / READ_AT_ONCE)
   return made(run, list.toReversed())
 }
 
 /** Sorts by the elements' texts, as JavaScript does without a function; undefined comes last. */
-function sorted(run: Evaluation, list: List): List {
+function sorted(run: Evaluation, list: List) {
   run.spend(list.length * STEPS_AN_ELEMENT)
   const keyed = list.map((item) => ({ item, text: item === undefined ? undefined : stringify(run, item) }))
-  keyed.sort((a, b) => {
+  keyed.sort(({ text: one }, { text: other }) => {
     run.spend(STEPS_TO_COMPARE)
-    spendOnComparing(run, a.text, b.text)
-    return a.text === b.text ? 0 : a.text === undefined ? 1 : b.text === undefined || a.text < b.text ? -1 : 1
+    if (one === undefined || other === undefined) return Number(one === undefined) - Number(other === undefined)
+    run.scan(Math.min(one.length, other.length))
+    return one < other ? -1 : Number(one > other)
   })
   const items = keyed.map(({ item }) => item)
   return made(run, items)
@@ -68,7 +69,7 @@ function flatten(run: Evaluation, list: List, depth: number, into: Value[]): Val
   return into
 }
 
-export const listMethods: ReadonlyMap<string, Method<List>> = new Map(
+export const listMethods = new Map(
   Object.entries<Method<List>>({
     at: (run, list, [index]) => list.at(indexArgument(run, index) ?? 0),
     slice: (run, list, [start, end]) => made(run, list.slice(indexArgument(run, start), indexArgument(run, end))),
@@ -89,7 +90,7 @@ export const listMethods: ReadonlyMap<string, Method<List>> = new Map(
   }),
 )
 
-function reduce(_: Evaluation, list: List, callback: Callback, args: List): Value {
+function reduce(_: Evaluation, list: List, callback: Callback, args: List) {
   const [first] = args.length > 0 ? args : list
   if (list.length === 0 && args.length === 0)
     throw new ExpressionError('an empty list is reduced without an initial value')
@@ -105,7 +106,7 @@ const sortedBy: LoopMethod = (run, list, callback) => {
 }
 
 /** The methods whose first argument is a function. */
-export const loopMethods: ReadonlyMap<string, LoopMethod> = new Map(
+export const loopMethods = new Map(
   Object.entries<LoopMethod>({
     map: (run, list, callback) => made(run, list.map(callback)),
     filter: (run, list, callback) => made(run, list.filter(callback)),

@@ -16,7 +16,7 @@ const written =
     return write(number, indexArgument(run, digits))
   }
 
-function dateOf(run: Evaluation, number: number): Date {
+function dateOf(run: Evaluation, number: number) {
   run.spend(STEPS_OF_A_DATE)
   return new Date(number)
 }

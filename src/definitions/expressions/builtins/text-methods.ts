@@ -10,7 +10,7 @@ const placed =
     method(text, indexArgument(run, first), indexArgument(run, second))
 
 /** The text that is compared with the beginning or the end. */
-function compared(run: Evaluation, value: Value): string {
+function compared(run: Evaluation, value: Value) {
   const wanted = stringify(run, value)
   run.scan(wanted.length)
   return wanted
@@ -38,8 +38,6 @@ function padded(run: Evaluation, [length, filler]: List): [number, string] {
 
 /** Characters whose case is converted in one step. */
 const CHANGED_AT_ONCE = 2
-/** Characters that are normalized or collated in one step. */
-const FORMED_AT_ONCE = 1
 /** Steps for each call, and for each sequence of combining marks. */
 const STEPS_TO_CHANGE = 10
 const STEPS_OF_A_RUN = 3
@@ -48,13 +46,14 @@ const PAIRS_AT_ONCE = 128
 
 const MARKS = /\p{M}+/gu
 
-function spendOnMarks(run: Evaluation, text: string): void {
-  run.spend(STEPS_TO_CHANGE + text.length / FORMED_AT_ONCE)
+/** Charges a text that is normalized or collated: a step for each character, and more for combining marks. */
+function spendOnMarks(run: Evaluation, text: string) {
+  run.spend(STEPS_TO_CHANGE + text.length)
   for (const [marks] of text.matchAll(MARKS)) run.spend(STEPS_OF_A_RUN + marks.length ** 2 / PAIRS_AT_ONCE)
 }
 
 /** Charges a text, and its growth once that is known. A character becomes at most 18. */
-function changed(run: Evaluation, text: string, change: () => string): string {
+function changed(run: Evaluation, text: string, change: () => string) {
   run.make(text.length)
   run.spend(STEPS_TO_CHANGE + text.length / CHANGED_AT_ONCE)
   const result = change()
@@ -62,13 +61,13 @@ function changed(run: Evaluation, text: string, change: () => string): string {
   return result
 }
 
-function normalize(run: Evaluation, text: string, [form]: List): string {
+function normalize(run: Evaluation, text: string, [form]: List) {
   spendOnMarks(run, text)
   return changed(run, text, () => text.normalize(form === undefined ? 'NFC' : stringify(run, form)))
 }
 
 /** Compares by the rules of English on all servers, so that an order does not depend on the server's locale. */
-function localeCompare(run: Evaluation, text: string, [value]: List): number {
+function localeCompare(run: Evaluation, text: string, [value]: List) {
   const other = stringify(run, value)
   spendOnMarks(run, text)
   spendOnMarks(run, other)
@@ -82,7 +81,7 @@ const STEPS_TO_SEARCH = 6
 const STEPS_TO_FIND = 3
 
 /** Converts what is searched for to text, and charges the search. */
-function sought(run: Evaluation, text: string, value: Value): string {
+function sought(run: Evaluation, text: string, value: Value) {
   const wanted = stringify(run, value)
   const compared = wanted.length < 2 ? 0 : Math.max(0, text.length - wanted.length) * (wanted.length + 2)
   run.spend(STEPS_TO_SEARCH + compared / COMPARED_AT_ONCE)
@@ -94,7 +93,7 @@ const indexOf = (run: Evaluation, text: string, [wanted, from]: List) =>
   text.indexOf(sought(run, text, wanted), indexArgument(run, from))
 
 /** The parts of the text before, between and after the occurrences of what is searched for, which is not empty. */
-function partsOf(run: Evaluation, text: string, wanted: string): string[] {
+function partsOf(run: Evaluation, text: string, wanted: string) {
   const parts: string[] = []
   let start = 0
   for (let at = text.indexOf(wanted); at >= 0; at = text.indexOf(wanted, start)) {
@@ -106,7 +105,7 @@ function partsOf(run: Evaluation, text: string, wanted: string): string[] {
   return [...parts, text.slice(start)]
 }
 
-function split(run: Evaluation, text: string, [separator, limit]: List): Value {
+function split(run: Evaluation, text: string, [separator, limit]: List) {
   if (separator === undefined) return run.own([text])
   const wanted = sought(run, text, separator)
   const most = indexArgument(run, limit)
@@ -119,7 +118,7 @@ function split(run: Evaluation, text: string, [separator, limit]: List): Value {
 }
 
 /** The replacement is literal: `$&` in it has no special meaning. */
-function replace(run: Evaluation, text: string, [pattern, replacement]: List): Value {
+function replace(run: Evaluation, text: string, [pattern, replacement]: List) {
   const wanted = sought(run, text, pattern)
   const put = stringify(run, replacement)
   const at = text.indexOf(wanted)
@@ -128,7 +127,7 @@ function replace(run: Evaluation, text: string, [pattern, replacement]: List): V
   return text.slice(0, at) + put + text.slice(at + wanted.length)
 }
 
-function replaceAll(run: Evaluation, text: string, [pattern, replacement]: List): Value {
+function replaceAll(run: Evaluation, text: string, [pattern, replacement]: List) {
   const wanted = sought(run, text, pattern)
   const put = stringify(run, replacement)
   if (wanted === '') {
@@ -141,13 +140,13 @@ function replaceAll(run: Evaluation, text: string, [pattern, replacement]: List)
   return parts.join(put)
 }
 
-function repeat(run: Evaluation, text: string, [times]: List): Value {
+function repeat(run: Evaluation, text: string, [times]: List) {
   const count = countOf(run, times)
   run.make(Math.max(0, text.length * count))
   return text.repeat(count)
 }
 
-export const textMethods: ReadonlyMap<string, Method<string>> = new Map(
+export const textMethods = new Map(
   Object.entries<Method<string>>({
     at: placed((text, index = 0) => text.at(index)),
     charAt: placed((text, index = 0) => text.charAt(index)),
