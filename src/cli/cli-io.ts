@@ -25,7 +25,7 @@ export function processIo() {
     /** Where progress is shown; null: stderr is no terminal. */
     progress: stderr.isTTY ? stderr : null,
     /** The signal is aborted at SIGINT, from the first call on. */
-    interrupted() {
+    interrupted(): AbortSignal {
       const controller = new AbortController()
       process.once('SIGINT', () => controller.abort())
       return controller.signal
