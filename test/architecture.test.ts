@@ -188,6 +188,8 @@ describe('the modules', () => {
       'machine.ts',
       'client/client.ts',
       'cli/actorflux.ts',
+      // What a process of its own begins with.
+      'steps/script/sandbox-process.ts',
       'store/memory/memory-store.ts',
     ])
     expect(files.filter((file) => !needed.has(file) && !entries.has(file))).toEqual([])

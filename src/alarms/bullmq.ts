@@ -15,6 +15,7 @@ import type { Cluster, Redis } from 'ioredis'
 import { throttled } from '../model/log-once.ts'
 import type { AlarmClock, Clock } from '../ports/clock.ts'
 import type { Log } from '../ports/log.ts'
+import { pause, Periodic } from '../ports/periodic.ts'
 
 export interface BullAlarmOptions {
   /**
@@ -65,19 +66,15 @@ export class BullAlarm implements AlarmClock {
    */
   readonly #server = randomUUID()
   readonly #onError: (error: unknown) => void
-  readonly #onFailure: (error: unknown) => void
   readonly #connections: (Redis | Cluster)[] = []
   readonly #queue: Queue<number>
   /** Buckets for which this server has added a job. */
   readonly #armed = new Set<number>()
   #worker: Worker<number> | null = null
+  #searches: Periodic | null = null
   /** When the last search began, in epoch milliseconds. */
   #began = -Infinity
-  #isRequestedAgain = false
-  #searching: Promise<void> | null = null
-  #cancelNext = () => {}
   #isClosing = false
-  #isClosed = false
 
   constructor(options: BullAlarmOptions) {
     const { log, namespace } = options
@@ -87,7 +84,6 @@ export class BullAlarm implements AlarmClock {
     this.#onError = throttled((error) =>
       log.warn('BullMQ has trouble: contexts may move some seconds after they are due', { error }),
     )
-    this.#onFailure = throttled((error) => log.error('looking for due contexts failed', { error }))
     this.#queue = new Queue<number>(QUEUE, {
       connection: this.#connect('queue'),
       prefix: this.#prefix,
@@ -108,7 +104,7 @@ export class BullAlarm implements AlarmClock {
 
   set(due: number): void {
     const now = this.#options.clock.now()
-    if (this.#isClosed || due >= now + HORIZON_MS) return
+    if (this.#isClosing || due >= now + HORIZON_MS) return
     // The bucket is in the future, so its search sees everything that was committed before.
     const bucket = Math.max(Math.ceil(due / BUCKET_MS), Math.floor(now / BUCKET_MS) + 1) * BUCKET_MS
     if (this.#armed.has(bucket)) return
@@ -127,55 +123,39 @@ export class BullAlarm implements AlarmClock {
   }
 
   start(ring: () => Promise<number | null>): void {
-    const { clock } = this.#options
-    this.#look(ring)
+    const { clock, log } = this.#options
+    const onFailure = throttled((error) => log.error('looking for due contexts failed', { error }))
+    const searches = new Periodic(clock, async () => {
+      this.#began = clock.now()
+      try {
+        const next = await ring()
+        if (next !== null) this.set(next)
+        // A random offset keeps servers from searching at the same time.
+        return SWEEP_MS * (0.9 + Math.random() * 0.2)
+      } catch (error) {
+        onFailure(error)
+        return RETRY_MS
+      }
+    })
+    searches.within(0)
+    this.#searches = searches
     this.#worker = new Worker<number>(
       QUEUE,
       async ({ data: bucket }) => {
         // A timer may fire before its time has come by this clock.
-        for (let now = clock.now(); now < bucket; now = clock.now())
-          await new Promise<void>((resolve) => {
-            clock.after(bucket - now, resolve)
-          })
+        for (let now = clock.now(); now < bucket; now = clock.now()) await pause(clock, bucket - now)
         // Another server makes the second attempt of the job.
         if (this.#isClosing) throw new Error('this server is closing')
-        if (this.#began >= bucket) return
-        if (this.#searching === null) this.#look(ring)
-        else this.#isRequestedAgain = true
+        if (this.#began < bucket) searches.within(0)
       },
       { ...WORKER, connection: this.#connect('worker'), prefix: this.#prefix },
     )
     this.#worker.on('error', this.#onError)
   }
 
-  /** Starts a search. None may be running. */
-  #look(ring: () => Promise<number | null>): void {
-    this.#cancelNext()
-    this.#searching = this.#search(ring)
-  }
-
-  async #search(ring: () => Promise<number | null>): Promise<void> {
-    const { clock } = this.#options
-    this.#began = clock.now()
-    this.#isRequestedAgain = false
-    let pause = RETRY_MS
-    try {
-      const next = await Promise.resolve().then(ring)
-      if (next !== null) this.set(next)
-      // A random offset keeps servers from searching at the same time.
-      pause = this.#isRequestedAgain ? 0 : SWEEP_MS * (0.9 + Math.random() * 0.2)
-    } catch (error) {
-      this.#onFailure(error)
-    }
-    this.#searching = null
-    if (!this.#isClosing) this.#cancelNext = clock.after(pause, () => this.#look(ring))
-  }
-
   async close(): Promise<void> {
     this.#isClosing = true
-    this.#cancelNext()
-    await this.#searching
-    this.#isClosed = true
+    await this.#searches?.stop()
     // Unless the close is forced, BullMQ waits for ever when Redis is unreachable.
     const isAway = this.#connections.some(({ status }) => status !== 'ready')
     const limit = sleep(MAX_CLOSE_MS, undefined, { ref: false })

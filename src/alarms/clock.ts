@@ -10,11 +10,8 @@ export const systemClock: Clock = {
   after(milliseconds, callback) {
     let timer: NodeJS.Timeout
     const start = (left: number): void => {
-      const length = Math.min(left, MAX_TIMER_MS)
-      timer = setTimeout(() => {
-        if (left > length) start(left - length)
-        else callback()
-      }, length).unref()
+      const next = () => (left > MAX_TIMER_MS ? start(left - MAX_TIMER_MS) : callback())
+      timer = setTimeout(next, Math.min(left, MAX_TIMER_MS)).unref()
     }
     start(milliseconds)
     return () => clearTimeout(timer)

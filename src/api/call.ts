@@ -169,17 +169,9 @@ export const describeErrors = (errors: readonly FieldError[]): string =>
 
 const components = z.registry<{ id: string }>()
 
-/** `xml`: name of its root element in XML. */
-interface Naming {
-  readonly xml?: string
-  readonly namespace?: string
-  readonly description?: string
-}
-
-/** @param naming the name of its root element in XML, if there is nothing more to say */
-export function component<T extends z.ZodType>(id: string, schema: T, naming: string | Naming = {}): T {
-  const { xml, namespace, ...more } = typeof naming === 'string' ? { xml: naming } : naming
-  const named = schema.meta({ ...(xml && { xml: { name: xml, namespace } }), ...more })
+/** @param naming the name of its root element in XML, or what the document says of it */
+export function component<T extends z.ZodType>(id: string, schema: T, naming: string | object = {}): T {
+  const named = schema.meta(typeof naming === 'string' ? { xml: { name: naming } } : { ...naming })
   components.add(named, { id })
   return named
 }

@@ -4,7 +4,7 @@ import type { FluxApi } from '../api/calls.ts'
 import type { Caller } from '../model/caller.ts'
 import type { Failure } from '../model/failure.ts'
 import type { Log } from '../ports/log.ts'
-import type { StepUsage } from '../ports/steps.ts'
+import type { StepUsage } from '../model/slots.ts'
 import type { ServerSeen } from '../ports/store.ts'
 
 /** How the server is. */

@@ -7,13 +7,12 @@ import { localAlarm } from '../alarms/local.ts'
 import { createEngine, type EngineParts } from '../engine/engine.ts'
 import { settlementOf } from '../http/webhooks/reply.ts'
 import { ByteBudget } from '../model/byte-budget.ts'
+import { Slots } from '../model/slots.ts'
 import { openTraces } from '../observe/traces.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Log } from '../ports/log.ts'
 import type { ServiceSecrets } from '../ports/secrets.ts'
 import type { Settings } from '../settings.ts'
-import { createDispatcher } from '../steps/dispatcher.ts'
-import { Slots } from '../steps/slots.ts'
 import { webhookSender } from '../steps/builtin/webhooks.ts'
 import { MoveRing } from '../store/lmdb/move-ring.ts'
 import { openLmdbStore } from '../store/lmdb/store.ts'
@@ -42,7 +41,6 @@ export async function openEngine(
       max: settings.maxIdempotency,
       keptOfWebhooks: settings.webhookIdempotency,
     },
-    dispatcher: createDispatcher({ ...given, ...parts }),
     webhookSender: webhookSender(settings),
     traces: openTraces(),
     slots: new Slots({ code: settings.stepConcurrency, isolated: settings.isolated }),

@@ -89,18 +89,18 @@ export type StepError = {
 export const UNOWNED = 'nobody'
 
 /**
- * Kind of slot that a ready step needs: `code` runs in the server's process, `isolated` in a process of its own,
+ * Where a step runs, and which kind of slot it needs: `code` in the server's process, `isolated` in a process of its own,
  * `script` in the sandbox.
  */
-export type ReadyKind = (typeof READY_KINDS)[number]
-export const READY_KINDS = ['code', 'isolated', 'script'] as const
+export type StepKind = (typeof STEP_KINDS)[number]
+export const STEP_KINDS = ['code', 'isolated', 'script'] as const
 
 /** Owner under which stores list ready steps of that kind, so that a server finds those that it has slots for. */
-export const readyOwner = (kind: ReadyKind): string => `${UNOWNED}/${kind}`
+export const readyOwner = (kind: StepKind): string => `${UNOWNED}/${kind}`
 
 /** Kind of the ready steps that stores list under that owner; null if it is not such an owner. */
-export const readyKindOf = (owner: string): ReadyKind | null =>
-  READY_KINDS.find((kind) => owner === readyOwner(kind)) ?? null
+export const readyKindOf = (owner: string): StepKind | null =>
+  STEP_KINDS.find((kind) => owner === readyOwner(kind)) ?? null
 
 export type Parent = {
   id: ContextId

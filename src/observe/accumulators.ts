@@ -2,7 +2,7 @@
 // them anew with each call, which takes ten times as long as the addition itself: here it is one addition to a number
 // that the caller has at hand. `exposition.ts` shows the numbers at a scrape.
 
-/** A number that only grows. */
+/** A number. */
 export class Tally {
   value = 0
 }
@@ -30,7 +30,7 @@ export class Distribution {
 }
 
 /** What stands for labels that are too many. */
-const OTHER = 'other'
+export const OTHER = 'other'
 /** Labels of one metric: more would cost those who scrape and store them too much. */
 const MAX_SERIES = 5000
 
@@ -53,14 +53,15 @@ export class Series<T> {
   }
 
   /** The number of these labels. To be kept by a caller that asks often. */
-  of(...values: readonly string[]) {
-    const known = this.#cells.get(values.join('\0'))
+  of(first: string, second = '', third = '') {
+    const known = this.#cells.get(`${first}\0${second}\0${third}`)
     if (known) return known.cell
-    const kept = this.#cells.size < this.#max ? values : values.map((value, at) => (at < this.#open ? OTHER : value))
-    const key = kept.join('\0')
-    const cell = this.#cells.get(key)?.cell ?? this.#create()
-    this.#cells.set(key, { values: kept, cell })
-    return cell
+    const given = [first, second, third]
+    const values = this.#cells.size < this.#max ? given : given.map((value, at) => (at < this.#open ? OTHER : value))
+    const key = values.join('\0')
+    const made = this.#cells.get(key) ?? { values, cell: this.#create() }
+    this.#cells.set(key, made)
+    return made.cell
   }
 
   all() {

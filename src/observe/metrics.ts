@@ -15,8 +15,8 @@ import type {
   Signals,
   StepOutcome,
 } from '../ports/signals.ts'
-import { Distribution, Series, Tally } from './accumulators.ts'
-import { counter, expositionOf, histogram, type Metric } from './exposition.ts'
+import { Distribution, OTHER, Series, Tally } from './accumulators.ts'
+import { counter, expositionOf, gauge, histogram, type Metric } from './exposition.ts'
 
 export interface MetricsParts {
   /** The store that commits go to. */
@@ -29,23 +29,18 @@ export interface MetricsParts {
 }
 
 /** Seconds. */
-const COMMIT_BOUNDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10]
-const STEP_BOUNDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800]
-const LATENESS_BOUNDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 3600]
-const REQUEST_BOUNDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
+const BOUNDS_SECONDS = [
+  0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 3600,
+]
 /** Messages. */
 const DEPTH_BOUNDS = [0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000]
 
-const OTHER = 'other'
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
 /** The status of a request whose client left before it was answered. */
 const ABORTED = 'aborted'
 
 /** Milliseconds for which the numbers of contexts are not counted again. */
 const MAX_AGE_MS = 10_000
-
-/** What a scrape gives. */
-type Exposition = { readonly contentType: string; readonly text: string }
 
 /** Metrics of the process, for all servers in it. They cost a little, so they begin with the first scrape. */
 let ofNode: Registry | null = null
@@ -61,23 +56,25 @@ function nodeRegistry() {
 export class ServerMetrics implements Signals, RequestSignals {
   readonly #events: { readonly [outcome in EventOutcome]: Tally }
   readonly #moves = new Series(() => new Tally())
+  /** Those of a definition: its labels are not put together for each event. */
+  readonly #movesOf = new WeakMap<SignalledService, Tally>()
   readonly #steps = new Series(() => new Tally(), 2)
-  readonly #stepTimes = new Distribution(STEP_BOUNDS)
-  #running = 0
-  readonly #commits = new Distribution(COMMIT_BOUNDS)
+  readonly #stepTimes = new Distribution(BOUNDS_SECONDS)
+  readonly #running = new Tally()
+  readonly #commits = new Distribution(BOUNDS_SECONDS)
   readonly #conflicts = new Tally()
-  readonly #lateness = new Distribution(LATENESS_BOUNDS)
+  readonly #lateness = new Distribution(BOUNDS_SECONDS)
   readonly #depths = new Distribution(DEPTH_BOUNDS)
   readonly #deliveries = new Series(() => new Tally())
-  readonly #requests = new Series(() => new Distribution(REQUEST_BOUNDS))
+  readonly #requests = new Series(() => new Distribution(BOUNDS_SECONDS))
   readonly #parts: MetricsParts
   readonly #metrics: readonly Metric[]
-  #exposing: Promise<Exposition> | null = null
-  #counted: { at: number; readonly counts: Promise<readonly StatusCount[]> } | null = null
+  #exposing: Promise<{ readonly contentType: string; readonly text: string }> | null = null
+  #counted: { readonly at: number; readonly counts: readonly StatusCount[] } = { at: -Infinity, counts: [] }
 
   constructor(parts: MetricsParts) {
     this.#parts = parts
-    const events = new Series(() => new Tally(), 0)
+    const events = new Series(() => new Tally())
     this.#events = {
       moved: events.of('moved'),
       started: events.of('started'),
@@ -85,6 +82,11 @@ export class ServerMetrics implements Signals, RequestSignals {
       pending: events.of('pending'),
       refused: events.of('refused'),
     }
+    const contexts = async () =>
+      (await this.#contexts()).map(({ service, status, count }) => ({
+        values: [service === null ? OTHER : nameOf(service), status],
+        cell: { value: count },
+      }))
     this.#metrics = [
       counter('events_total', ['outcome'], events, 'Events, by what they came to for each context'),
       counter('moves_total', ['flux'], this.#moves, 'States that contexts entered'),
@@ -96,45 +98,26 @@ export class ServerMetrics implements Signals, RequestSignals {
       histogram('mailbox_depth', [], only(this.#depths), 'Messages that waited for the context of another that came'),
       counter('webhook_requests_total', ['endpoint', 'outcome'], this.#deliveries, 'Requests to webhooks'),
       histogram('http_request_duration_seconds', ['route', 'method', 'status'], this.#requests, 'Requests over HTTP'),
-      {
-        name: 'contexts',
-        type: 'gauge',
-        help: 'Contexts; with Redis, those of the namespace',
-        samples: async () =>
-          (await this.#contexts()).map(({ service, status, count }) => ({
-            labels: { flux: service === null ? OTHER : nameOf(service), status },
-            value: count,
-          })),
-      },
-      {
-        name: 'steps_running',
-        type: 'gauge',
-        help: 'Functions and scripts that run here',
-        samples: () => [{ labels: {}, value: this.#running }],
-      },
-      {
-        name: 'build_info',
-        type: 'gauge',
-        help: 'Versions of actorflux and Node',
-        samples: () => [{ labels: { version: parts.version, node: process.version }, value: 1 }],
-      },
+      gauge('contexts', ['flux', 'status'], { all: contexts }, 'Contexts; with Redis, those of the namespace'),
+      gauge('steps_running', [], only(this.#running), 'Functions and scripts that run here'),
+      gauge(
+        'build_info',
+        ['version', 'node'],
+        only({ value: 1 }, parts.version, process.version),
+        'Versions of actorflux and Node',
+      ),
     ]
   }
 
-  /**
-   * Counted once for all who ask within some seconds, and never twice at the same time. Where they can't be counted,
-   * the others are shown.
-   */
+  /** Counted at most once in some seconds. Where they can't be counted, the others are shown. */
   async #contexts() {
     const { countContexts, now = () => performance.now() } = this.#parts
-    const began = now()
-    if (this.#counted !== null && began - this.#counted.at <= MAX_AGE_MS) return this.#counted.counts
-    // While it is counted, it is not outdated.
-    const counted = { at: Infinity, counts: countContexts().catch(() => []) }
-    this.#counted = counted
-    const counts = await counted.counts
-    counted.at = counts.length > 0 ? began : -Infinity
-    return counts
+    const at = now()
+    if (at - this.#counted.at > MAX_AGE_MS) {
+      const counts = await countContexts().catch(() => [])
+      this.#counted = { at: counts.length > 0 ? at : -Infinity, counts }
+    }
+    return this.#counted.counts
   }
 
   /** All metrics, with those of the process. Scrapes that come while they are gathered get the same. */
@@ -153,7 +136,10 @@ export class ServerMetrics implements Signals, RequestSignals {
   }
 
   moves(service: SignalledService, count: number) {
-    this.#moves.of(nameOf(service)).value += count
+    const known = this.#movesOf.get(service)
+    const moves = known ?? this.#moves.of(nameOf(service))
+    if (!known) this.#movesOf.set(service, moves)
+    moves.value += count
   }
 
   step(service: SignalledService, state: string, outcome: StepOutcome) {
@@ -161,11 +147,11 @@ export class ServerMetrics implements Signals, RequestSignals {
   }
 
   stepBegan() {
-    this.#running += 1
+    this.#running.value += 1
   }
 
   stepEnded(milliseconds: number) {
-    this.#running -= 1
+    this.#running.value -= 1
     this.#stepTimes.observe(milliseconds / 1000)
   }
 
@@ -185,12 +171,8 @@ export class ServerMetrics implements Signals, RequestSignals {
     this.#depths.observe(messages)
   }
 
-  delivery({ urlPath }: Endpoint, outcome: DeliveryOutcome) {
-    this.#deliveries.of(urlPath, outcome).value += 1
-  }
-
-  unmatchedDelivery() {
-    this.#deliveries.of(OTHER, 'refused').value += 1
+  delivery(endpoint: Endpoint | null, outcome: DeliveryOutcome) {
+    this.#deliveries.of(endpoint?.urlPath ?? OTHER, outcome).value += 1
   }
 
   request(route: string | null, method: string, status: number | null, milliseconds: number) {
@@ -200,11 +182,7 @@ export class ServerMetrics implements Signals, RequestSignals {
   }
 }
 
-/** The series of a metric with that one number. */
-function only<T>(cell: T, ...values: readonly string[]): Series<T> {
-  const series = new Series(() => cell)
-  series.of(...values)
-  return series
-}
+/** The source of a metric with that one number. */
+const only = <T>(cell: T, ...values: readonly string[]) => ({ all: () => [{ values, cell }] })
 
 const nameOf = ({ package: owner, fluxName }: SignalledService) => `${owner}/${fluxName}`

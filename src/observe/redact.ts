@@ -23,16 +23,18 @@ const WORD = /^(?:[A-Za-z][a-z]{0,14}|\d{1,7})\.*$/
 const PARAMETER = /([?&][\w.~%-]{1,100}=)[^\s&#?"'<>]+/g
 
 /** What the rest of the line may still hold. */
-type Room = ReturnType<typeof roomOf>
-
-const roomOf = (redactor: SecretRedactor) => ({ characters: MAX_LINE_CHARACTERS, items: MAX_LINE_ITEMS, redactor })
+interface Room {
+  characters: number
+  items: number
+  readonly redactor: SecretRedactor
+}
 
 /**
  * Returns a copy for the log. An error becomes its name, message, stack and cause. In an object `{ name, value }`, the
  * value is redacted if the name is that of a secret. It never throws.
  */
 export function redact(value: unknown, redactor: SecretRedactor = HIDES_NOTHING): unknown {
-  return shown(value, 0, roomOf(redactor))
+  return shown(value, 0, { characters: MAX_LINE_CHARACTERS, items: MAX_LINE_ITEMS, redactor })
 }
 
 function shown(value: unknown, depth: number, room: Room): unknown {
@@ -62,44 +64,42 @@ function textShown(text: string, room: Room) {
 const redactText = (text: string) =>
   text
     .replace(CREDENTIALS, `://${REDACTED}@`)
-    .replace(SCHEME, hideCredentials)
+    // What follows may be an ordinary word of a sentence.
+    .replace(SCHEME, (found: string, scheme: string, space: string, credentials: string) =>
+      WORD.test(credentials) ? found : scheme + space + REDACTED,
+    )
     .replace(PARAMETER, (pair) => pair.slice(0, 1) + redactQuery(pair.slice(1)))
 
 function listShown(list: readonly unknown[], depth: number, room: Room) {
-  const items = list.slice(0, Math.min(MAX_ITEMS, room.items))
-  room.items -= items.length
-  const copy = items.map((item) => shown(item, depth + 1, room))
-  return items.length === list.length ? copy : [...copy, `[… ${list.length - items.length} more]`]
+  const { some, more } = within(list, room)
+  const copy = some.map((item) => shown(item, depth + 1, room))
+  return more === 0 ? copy : [...copy, `[… ${more} more]`]
 }
 
 function fieldsShown(value: object, depth: number, room: Room) {
   const copy: { [key: string]: unknown } = {}
-  const entries = entriesOf(value)
-  const some = entries.slice(0, Math.min(MAX_ITEMS, room.items))
-  room.items -= some.length
-  for (const [key, item] of some) {
+  const { some, more } = within(entriesOf(value), room)
+  for (const [key, item] of some)
     setOwn(copy, textShown(key, room), isSecretName(key) && isFilled(item) ? REDACTED : shown(item, depth + 1, room))
-  }
   const { name } = copy
   if (typeof name === 'string' && isSecretName(name) && Object.hasOwn(copy, 'value')) copy['value'] = REDACTED
-  if (some.length < entries.length) copy['…'] = `${entries.length - some.length} more`
+  if (more > 0) copy['…'] = `${more} more`
   return copy
+}
+
+/** The first of the items, as many as may be shown, and how many there are besides. */
+function within<T>(items: readonly T[], room: Room) {
+  const some = items.slice(0, Math.min(MAX_ITEMS, room.items))
+  room.items -= some.length
+  return { some, more: items.length - some.length }
 }
 
 /** Whether a value under a secret's name may be the secret. A boolean only says something about it. */
 const isFilled = (item: unknown) => item !== '' && item !== null && item !== undefined && typeof item !== 'boolean'
 
-/** Redacts what follows `Bearer` or `Basic`, unless it is an ordinary word of a sentence. */
-function hideCredentials(found: string, scheme: string, space: string, credentials: string) {
-  return WORD.test(credentials) ? found : scheme + space + REDACTED
-}
-
 /** The entries of an object. The standard properties of an error aren't enumerable, so they are added. */
 function entriesOf(value: object) {
   if (!(value instanceof Error)) return Object.entries(value)
   const { name, message, stack, cause } = value
-  return [
-    ...Object.entries({ name, message, stack, cause }).filter(([, part]) => part !== undefined),
-    ...Object.entries(value),
-  ]
+  return [...Object.entries({ name, message, stack, cause }), ...Object.entries(value)]
 }

@@ -36,10 +36,8 @@ export interface Signals {
   lateness(milliseconds: number): void
   /** A message found so many others waiting for its context. */
   depth(messages: number): void
-  /** A request to an endpoint was answered. */
-  delivery(endpoint: Endpoint, outcome: DeliveryOutcome): void
-  /** A request under `/api` for which there is no endpoint. */
-  unmatchedDelivery(): void
+  /** A request under `/api` was answered. `endpoint`: null if there is none for it. */
+  delivery(endpoint: Endpoint | null, outcome: DeliveryOutcome): void
 }
 
 /** What the HTTP server reports. */

@@ -1,5 +1,5 @@
-// ports: steps: what runs them outside the turn (functions of users, built-in functions, and scripts), the slots that
-// limit how many run at once, the watch that identifies one that never returns, and the sender of webhooks.
+// ports: steps: what runs them outside the turn (functions of users, built-in functions, and scripts), the watch that
+// identifies one that never returns, and the sender of webhooks.
 import type { FluxApi } from '../api/calls.ts'
 import type { RetryHint } from '../model/action-error.ts'
 import type { ContextId } from '../model/context.ts'
@@ -54,9 +54,12 @@ export interface PackageFolder {
   readonly root: string
 }
 
-export interface IsolatedCall extends FunctionName {
+export interface FunctionCall extends FunctionName {
   readonly args: JsonObject
   readonly flux: StepFlux
+}
+
+export interface IsolatedCall extends FunctionCall {
   /** Milliseconds. */
   readonly timeout: number
 }
@@ -65,48 +68,14 @@ export interface ScriptCall {
   /** The body of an async JavaScript function. */
   readonly script: string
   /**
-   * The names that the script sees: each as a variable, and all together as `this` and as the object `names` (unless
-   * one has that name). If it is a function, it resolves with their JSON text. It is called when the script begins, and
-   * again if the script is restarted, so that a waiting script holds no data.
+   * Resolves with the JSON text of the names that the script sees: each as a variable, and all together as `this` and as
+   * the object `names` (unless one has that name). It is called when the script begins, and again if the script is
+   * restarted, so that a waiting script holds no data.
    */
-  readonly names: JsonObject | (() => Promise<string>)
+  readonly names: () => Promise<string>
   readonly signal: AbortSignal
   /** Milliseconds that the script may run. Time in the queue does not count. */
   readonly timeout: number
-  /**
-   * Called when the script turns out to be slow, or is known to be: from then on, it is queued with the slow scripts.
-   */
-  readonly onSlow?: () => void
-}
-
-interface DispatchedStep {
-  readonly timeoutMs: number
-  /** Aborted on timeout, or when the step is no longer needed. */
-  readonly controller: AbortController
-}
-
-export interface FunctionStep extends DispatchedStep {
-  readonly name: FunctionName
-  /** As stored. */
-  readonly args: JsonObject
-  /** Whether the arguments refer to secrets, whose values the function gets. */
-  readonly hasSecrets?: boolean
-  readonly flux: StepFlux
-  /** Whether the function runs in a process of its own. */
-  readonly isolate: boolean
-}
-
-export interface ScriptStep extends DispatchedStep, Pick<ScriptCall, 'script' | 'names'> {
-  readonly onSlow: () => void
-}
-
-/** Runs steps within their time limits. */
-export interface StepDispatcher {
-  /**
-   * Resolves with the result of the step. Rejects with what the step throws, a TimeoutError, or the abort reason of its
-   * signal.
-   */
-  run(step: FunctionStep | ScriptStep): Promise<Json>
 }
 
 export interface StepRunner {
@@ -118,7 +87,7 @@ export interface StepRunner {
    * Calls the function in this process. Resolves with its result as JSON data. Rejects with what it throws, or
    * ResultTooLarge.
    */
-  run(call: FunctionName & { readonly args: JsonObject; readonly flux: StepFlux }): Promise<Json>
+  run(call: FunctionCall): Promise<Json>
   /**
    * The part of an error's stack in the sources of users, for an error of a function of the package or of a script: at
    * most 4 KB of text, with paths relative to the package's root; null: there is none.
@@ -130,8 +99,6 @@ export interface StepRunner {
    * TimeoutError or the abort reason of `flux.signal`.
    */
   runIsolated(call: IsolatedCall): Promise<Json>
-  /** Whether the last run of the script was slow. */
-  isSlowScript(script: string): boolean
   /** The reason why the script cannot be parsed, as text for a report; null if it can. */
   scriptFault(script: string): Promise<string | null>
   /**
@@ -140,43 +107,6 @@ export interface StepRunner {
    */
   runScript(call: ScriptCall): Promise<Json>
   /** Ends all processes that it has started. */
-  close(): void
-}
-
-/**
- * Where a step runs: a function in this process, a function in a process of its own, a script, or a script known to be
- * slow.
- */
-export type StepKind = 'code' | 'isolated' | 'script' | 'slowScript'
-
-export interface StepUsage {
-  readonly kind: StepKind
-  readonly taken: number
-  readonly slots: number
-  readonly waiting: number
-}
-
-export interface StepSlots {
-  /** Takes a slot of that kind. Returns false if none is free, or if the slots are closed. */
-  tryTake(kind: StepKind): boolean
-  /** Gives a slot back. */
-  release(kind: StepKind): void
-  /** Number of free slots of that kind; 0 when closed. */
-  free(kind: StepKind): number
-  /** Slots that are taken, those that there are, and contexts that wait for one, of each kind. */
-  usage(): readonly StepUsage[]
-  /** Whether as many contexts are queued as `wait` accepts. */
-  isFull(kind: StepKind): boolean
-  /** Queues a context whose step waits for a slot. Returns false if the queue is full. */
-  wait(kind: StepKind, id: ContextId): boolean
-  /** Queues a context at the end or at the front, even if the queue is full, because it is recorded nowhere else. */
-  waitLast(kind: StepKind, id: ContextId): void
-  waitFirst(kind: StepKind, id: ContextId): void
-  /** Takes a slot for the first context in the queue, and removes it; null: none waits, or no slot is free. */
-  next(kind: StepKind): ContextId | null
-  /** Sets the listener that is called after a slot was given back. */
-  onFree(listener: (kind: StepKind) => void): void
-  /** Gives out no more slots, and empties the queues. */
   close(): void
 }
 

@@ -50,26 +50,19 @@ export function stepRunner({
       return toBoundedJson(await (watch ? watch.run(step, call) : call()), maxResult)
     },
     stackOf(thrown, packageName) {
-      const read = thrownOf(thrown)
-      return read && functions.stackOf(read, packageName)
+      try {
+        return thrown instanceof Error ? functions.stackOf(thrown, packageName) : null
+      } catch {
+        // Reading a property of a thrown value may throw.
+        return null
+      }
     },
     runIsolated: (call) => isolates.run(call),
-    isSlowScript: (script) => scripts.isSlow(script),
     scriptFault: (script) => scripts.fault(script),
     runScript: (call) => scripts.run(call),
     close() {
       scripts.close()
       isolates.close()
     },
-  }
-}
-
-/** The parts of a thrown error; null: it is not an error. Reading a property of a thrown value may throw. */
-function thrownOf(thrown: unknown) {
-  try {
-    if (!(thrown instanceof Error) || typeof thrown.stack !== 'string') return null
-    return { name: String(thrown.name), message: String(thrown.message), stack: thrown.stack }
-  } catch {
-    return null
   }
 }

@@ -71,7 +71,7 @@ describe('an unknown name', () => {
     [
       'a method of a built-in class',
       { states: [{ ...end, action: { type: 'invokeCode', className: 'Logger', methodName: 'warning' } }] },
-      /no method "warning".*it has trace, debug, info, warn, error$/,
+      /no method "warning".*there are trace, debug, info, warn, error$/,
     ],
     [
       'a model',

@@ -8,9 +8,10 @@ import type { AbandonedLease } from '../../src/ports/store.ts'
 import { Admission, type Slot } from '../../src/engine/turn/admission.ts'
 import { Claims } from '../../src/engine/cluster/claims.ts'
 import type { StepShortage } from '../../src/engine/cluster/recovery.ts'
-import { Slots } from '../../src/steps/slots.ts'
+import { Slots } from '../../src/model/slots.ts'
 import { SimulatedClock } from '../support/simulated-clock.ts'
 import { emptyStore } from '../support/stores.ts'
+import { silent as log, SILENT_FEED } from '../support/silent.ts'
 
 const GONE = 'gone'
 const HEAVY = { text: 'x'.repeat(1_000_000) }
@@ -30,8 +31,7 @@ interface Options {
 /** `takeOver`: what becomes of a takeover; null: the step starts, and ends at once. */
 function open(takeOver: (taken: Taken) => StepShortage | null, { maxWaiting = 1000, feed = null }: Options = {}) {
   const clock = new SimulatedClock()
-  const slots = new Slots({ code: 1, isolated: 1, script: 1, slowScript: 1, maxWaiting })
-  const log = { trace() {}, debug() {}, info() {}, warn() {}, error() {} }
+  const slots = new Slots({ code: 1, isolated: 1, script: 1, maxWaiting })
   /** What the store has; while it is away, it has nothing. */
   const state: { offered: AbandonedLease[]; isAway: boolean } = { offered: [], isAway: false }
   const taken: Taken[] = []
@@ -50,7 +50,7 @@ function open(takeOver: (taken: Taken) => StepShortage | null, { maxWaiting = 10
     clock,
     log,
     slots,
-    admission: new Admission({ slots, runner: { isSlowScript: () => false }, budget }),
+    admission: new Admission({ slots, budget }),
     recovery: {
       async takeOver(lease, slot) {
         const one = { lease, slot, before: taken.filter((other) => other.lease.id === lease.id).length }
@@ -144,15 +144,7 @@ test('a store that is away is asked again after a pause', async () => {
 
 test('a hint that comes too soon is given after the pause, once', async () => {
   const times: number[] = []
-  const feed: CommitFeed = {
-    notify() {},
-    watch() {},
-    onNotified() {},
-    onWatched() {},
-    notifyReady: () => void times.push(clock.now() - start),
-    onReady() {},
-    close: () => Promise.resolve(),
-  }
+  const feed: CommitFeed = { ...SILENT_FEED, notifyReady: () => void times.push(clock.now() - start) }
   const { claims, clock, slots } = open(() => null, { feed })
   const start = clock.now()
   slots.tryTake('code')
@@ -167,20 +159,4 @@ test('a hint that comes too soon is given after the pause, once', async () => {
   claims.ready(6, 'code')
   claims.close()
   expect(times).toEqual([0, 100, 1_000, 2_000, 2_000])
-})
-
-test('slow scripts that are in the store alone do not send other scripts there', async () => {
-  const { claims, slots, state, taken, limits } = open(() => null, { maxWaiting: 1 })
-  slots.tryTake('slowScript')
-  claims.ready(1, 'slowScript')
-  claims.ready(2, 'slowScript')
-  claims.ready(3, 'script')
-  await vi.waitFor(() => expect(idsOf(taken)).toEqual([3]))
-  state.offered.push(...[4, 5, 6].map((id) => ({ id, owner: readyOwner('script') })))
-  limits.length = 0
-  // The store lists both kinds as scripts, and has fewer than were asked for: nothing is left there.
-  slots.release('slowScript')
-  await vi.waitFor(() => expect(idsOf(taken)).toEqual([1, 3, 4, 5, 6]))
-  await claims.look()
-  expect(limits).toEqual([1, 1, 1, 1, 3])
 })

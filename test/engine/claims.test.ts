@@ -1,21 +1,20 @@
 // Slots, and the steps that wait for them: a free slot and a step of its kind always meet, although nobody asks again.
+import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test, vi } from 'vitest'
 import { Admission } from '../../src/engine/turn/admission.ts'
 import { Claims } from '../../src/engine/cluster/claims.ts'
 import type { Recovery, StepShortage } from '../../src/engine/cluster/recovery.ts'
 import { ByteBudget } from '../../src/model/byte-budget.ts'
 import type { CommitFeed } from '../../src/ports/feeds.ts'
-import type { Log } from '../../src/ports/log.ts'
 import type { AbandonedLease, Store } from '../../src/ports/store.ts'
-import { Slots } from '../../src/steps/slots.ts'
+import { Slots } from '../../src/model/slots.ts'
 import { stepKeyOf } from '../../src/model/standstill.ts'
 import { inDoubt, unavailable } from '../../src/model/failure.ts'
 import { openBench } from '../support/engine.ts'
 import { SimulatedClock } from '../support/simulated-clock.ts'
 import { emptyStore, withVerbs } from '../support/stores.ts'
+import { silent as log, SILENT_FEED } from '../support/silent.ts'
 
-const nothing = (): void => {}
-const log: Log = { trace: nothing, debug: nothing, info: nothing, warn: nothing, error: nothing }
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 
 type TakeOver = Recovery['takeOver']
@@ -26,15 +25,11 @@ function claimsOf({ slots, takeOver, claim = async () => [], bytes = 1000 }: Opt
   const listeners: (() => void)[] = []
   const given = { hints: 0 }
   const feed: CommitFeed = {
-    notify: nothing,
-    watch: nothing,
-    onNotified: nothing,
-    onWatched: nothing,
+    ...SILENT_FEED,
     notifyReady: () => {
       given.hints += 1
     },
     onReady: (listener) => listeners.push(listener),
-    close: () => Promise.resolve(),
   }
   const clock = new SimulatedClock()
   const budget = new ByteBudget({ bytes, what: 'steps' })
@@ -44,7 +39,7 @@ function claimsOf({ slots, takeOver, claim = async () => [], bytes = 1000 }: Opt
     clock,
     log,
     slots,
-    admission: new Admission({ slots, runner: { isSlowScript: () => false }, budget }),
+    admission: new Admission({ slots, budget }),
     recovery: { takeOver },
     feed,
     gate: { isClosed: false },
@@ -171,34 +166,6 @@ test('a hint that comes while the store is asked leads to another question', asy
   expect(answers).toHaveLength(2)
 })
 
-test('steps that wait for slots of another kind after all keep their order', async () => {
-  const slots = new Slots({ code: 1, isolated: 1, script: 4, slowScript: 1 })
-  const begun: number[] = []
-  const { claims } = claimsOf({
-    slots,
-    claim: async () => [],
-    takeOver: async ({ id }, given): Promise<StepShortage | null> => {
-      // The context is read first.
-      await turn()
-      const kind = given?.kind
-      if (kind !== 'slowScript') given?.release()
-      if (kind !== 'slowScript') return { kind: 'slowScript', weight: null }
-      begun.push(id)
-      return null
-    },
-  })
-  for (let taken = 0; taken < 4; taken += 1) slots.tryTake('script')
-  slots.tryTake('slowScript')
-  for (let id = 1; id <= 20; id += 1) claims.ready(id, 'script')
-  for (let taken = 0; taken < 4; taken += 1) slots.release('script')
-  await vi.waitUntil(() => slots.free('script') === 4, { interval: 1 })
-  for (let id = 1; id <= 20; id += 1) {
-    slots.release('slowScript')
-    await vi.waitUntil(() => begun.length === id, { interval: 1 })
-  }
-  expect(begun).toEqual(Array.from({ length: 20 }, (_, place) => place + 1))
-})
-
 test('a server that stops tells the others of each step that it gives back', async () => {
   const slots = new Slots({ code: 1, isolated: 1 })
   slots.tryTake('code')
@@ -232,9 +199,7 @@ test('a step that is being claimed when the server stops is given back', async (
         )
         if (!isClaim || !outcome.ok) return outcome
         isClaimed = true
-        await new Promise((resolve) => {
-          setTimeout(resolve, 50)
-        })
+        await sleep(50)
         return outcome
       },
       close: async () => {
@@ -274,7 +239,6 @@ test('a step whose claim was done, although its outcome was unknown, is claimed 
   await vi.waitUntil(() => isClaimed, { interval: 1 })
   for (let seconds = 0; seconds < 10; seconds += 1) await bench.advance(1_000)
   await bench.until(second, ({ status }) => status === 'COMPLETED')
-  await bench.close()
 })
 
 // Nothing is given back at the end, as after a kill.
@@ -328,29 +292,4 @@ export const undo = () => null`,
   await bench.until(blocking, ({ currentState, step }) => currentState === 'undone' && step?.server === null)
   await bench.terminate({ contextId: other })
   await bench.until(blocking, ({ status }) => status === 'COMPLETED')
-  await bench.close()
-})
-
-test('no more scripts are claimed than are remembered, when all of them turn out to be slow', async () => {
-  const slots = new Slots({ code: 1, isolated: 1, script: 2, slowScript: 1, maxWaiting: 10 })
-  slots.tryTake('slowScript')
-  let [left, claimed] = [1000, 0]
-  const { claims } = claimsOf({
-    slots,
-    claim: async ({ ready = [], limit }) => {
-      if (!ready.includes('nobody/script')) return []
-      const ids = Array.from({ length: Math.min(limit, left) }, () => (left -= 1) + 1)
-      claimed += ids.length
-      return ids.map((id) => ({ id, owner: 'nobody/script' }))
-    },
-    takeOver: async (_, slot): Promise<StepShortage | null> => {
-      slot?.release()
-      return { kind: 'slowScript', weight: null }
-    },
-  })
-  await claims.look()
-  for (let turns = 0; turns < 2000; turns += 1) await turn()
-  // The queue, and what one question to the store brought at most.
-  expect(claimed).toBeGreaterThanOrEqual(10)
-  expect(claimed).toBeLessThanOrEqual(20)
 })

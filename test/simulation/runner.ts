@@ -49,7 +49,6 @@ export class SimulatedRunner implements StepRunner {
   mount = () => {}
   close = () => {}
   missing = async () => null
-  isSlowScript = () => false
   scriptFault = async () => null
   stackOf = () => null
   run = ({ args, flux }: FunctionName & { readonly args: Json; readonly flux: Flux }): Promise<Json> =>

@@ -9,8 +9,7 @@ import { SYSTEM } from '../../src/model/caller.ts'
 import type { Clock } from '../../src/ports/clock.ts'
 import type { Log } from '../../src/ports/log.ts'
 import type { CommitFeed } from '../../src/ports/feeds.ts'
-import { createDispatcher } from '../../src/steps/dispatcher.ts'
-import { Slots } from '../../src/steps/slots.ts'
+import { Slots } from '../../src/model/slots.ts'
 import { createEngine, type Engine } from '../../src/engine/engine.ts'
 import { Bell } from './bell.ts'
 import { FaultyStore, type Faults, type Witness } from './faults.ts'
@@ -100,7 +99,6 @@ export class SimulatedServer implements Actor {
       clock,
       log,
       slots: new Slots({ code: stepConcurrency, isolated: ISOLATED, maxWaiting }),
-      dispatcher: createDispatcher({ runner, clock }),
       idempotency: { kept: 86_400_000, max: 1_000_000, keptOfWebhooks: 7 * 86_400_000 },
       webhookSender: { send: () => Promise.resolve({ ok: true }) },
       retention: RETENTION_MS,

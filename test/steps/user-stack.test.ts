@@ -171,7 +171,7 @@ describe('the stack of a script', () => {
     ],
   ])('has lines and columns of the script: %s', async (script, lines) => {
     const error: unknown = await runner
-      .runScript({ script, names: {}, signal: new AbortController().signal, timeout: 10_000 })
+      .runScript({ script, names: async () => '{}', signal: new AbortController().signal, timeout: 10_000 })
       .catch((thrown: unknown) => thrown)
     expect(runner.stackOf(error, 'p')?.split('\n')).toEqual(lines)
   })

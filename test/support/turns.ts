@@ -4,12 +4,11 @@ import { compileFlux } from '../../src/definitions/service.ts'
 import type { CompiledFlux } from '../../src/definitions/flux.ts'
 import { Report } from '../../src/definitions/report.ts'
 import { SYSTEM } from '../../src/model/caller.ts'
-import type { ContextId, Move } from '../../src/model/context.ts'
+import type { ContextId, Move, StepKind } from '../../src/model/context.ts'
 import type { JsonObject } from '../../src/model/json/value.ts'
 import type { ViewEnv } from '../../src/engine/record/views.ts'
-import { readyKindOfStep } from '../../src/engine/interpreter/position.ts'
+import { stepKindOf } from '../../src/engine/interpreter/position.ts'
 import type { Slot } from '../../src/engine/turn/admission.ts'
-import type { StepKind } from '../../src/ports/steps.ts'
 import type { Input } from '../../src/engine/interpreter/decision.ts'
 import type { MessageOutcome } from '../../src/engine/turn/message.ts'
 import { runStart, runTurn, type Decided, type TurnResult } from '../../src/engine/turn/turn.ts'
@@ -30,7 +29,6 @@ export const freeSlot = (kind: StepKind): Slot => ({
   fits: () => true,
   addRoom() {},
   releaseRoom() {},
-  move: () => true,
   release() {},
 })
 
@@ -40,7 +38,7 @@ export const env = (more: Partial<TurnEnv> = {}): TurnEnv => ({
   uuid: () => 'u-1',
   owner: 'me',
   tagLimits: { count: 64, bytes: 256 },
-  admit: (flux, state) => freeSlot(readyKindOfStep(flux, state)),
+  admit: (flux, state) => freeSlot(stepKindOf(flux, state)),
   maxRecord: 1_000_000,
   receiptsMs: 86_400_000,
   partitions: 1,

@@ -2,7 +2,7 @@
 // the order of commit, and then to steps that the store returns: ready steps of other servers, and steps of dead
 // servers. This server notifies the others of ready steps for which it has no slot, at most ten times a second.
 //
-// A step needs a slot (`steps/slots.ts`) and, if its context is large, memory. `engine/turn/admission.ts` gives it
+// A step needs a slot (`model/slots.ts`) and, if its context is large, memory. `engine/turn/admission.ts` gives it
 // both while the turn writes its commit, so the lease is in that commit. If the commit fails, or another server was
 // faster, slot and memory are given back.
 // - Without a free slot the context is committed as ready: its lease is to `UNOWNED`, so no takeover is counted when a
@@ -20,19 +20,15 @@
 // - A step for whose data there is not enough memory is not claimed until there is; smaller steps continue to start.
 // - A step that is leased to this server and does not run, because the outcome of a commit was unknown, is released
 //   (`RELEASE` in `redelivery.ts`), and so are the steps that still run when the server stops.
-// - Scripts have slots of their own, more than there are processes: 64 scripts, and 16 that are known to be slow, run
-//   or are queued for a process. A script that turns out to be slow takes one of these 16; if none is free, it is
-//   released.
-// - `steps/dispatcher.ts` runs a step with its time limit and signal; it knows neither contexts nor definitions.
-import { type ContextId, READY_KINDS, type ReadyKind, readyKindOf, readyOwner, UNOWNED } from '../../model/context.ts'
+// - Scripts have slots of their own, more than there are processes: 64 scripts run or are queued for a process.
+import { type ContextId, STEP_KINDS, type StepKind, readyKindOf, readyOwner, UNOWNED } from '../../model/context.ts'
 import { FluxError } from '../../model/failure.ts'
 import { Turnstile } from '../../model/turnstile.ts'
 import type { CommitFeed } from '../../ports/feeds.ts'
-import type { StepKind } from '../../ports/steps.ts'
 import type { AbandonedLease } from '../../ports/store.ts'
 import type { Deps, EngineParts } from '../contexts/deps.ts'
 import { isUnreadable } from '../record/unreadable.ts'
-import { pause, Periodic } from '../time/periodic.ts'
+import { pause, Periodic } from '../../ports/periodic.ts'
 import type { Admission, Slot } from '../turn/admission.ts'
 import type { StepShortage, Recovery } from './recovery.ts'
 import type { Servers } from './servers.ts'
@@ -85,13 +81,10 @@ export class Claims {
   #forRoom = 0
   /** Limits concurrent takeovers from dead servers. */
   readonly #turnstile = new Turnstile(AT_ONCE)
-  /**
-   * Kinds of which this server has committed steps that did not fit into its queue. Slow scripts have an entry of their
-   * own, so that other scripts do not wait behind them.
-   */
+  /** Kinds of which this server has committed steps that did not fit into its queue. */
   readonly #overfull = new Set<StepKind>()
   /** Kinds of which the store may have steps that are not queued on this server. */
-  readonly #mayHave = new Set(READY_KINDS)
+  readonly #mayHave = new Set(STEP_KINDS)
   /** True while nothing is claimed because the store was unavailable. */
   #isPaused = false
   #asking: Promise<void> | null = null
@@ -124,14 +117,14 @@ export class Claims {
     // Not queued while older steps are in the store but not in the queue.
     if (this.#overfull.has(kind) || !this.#parts.slots.wait(kind, id)) {
       this.#overfull.add(kind)
-      this.#mayHave.add(listedAs(kind))
+      this.#mayHave.add(kind)
     } else this.#know(id, UNOWNED)
     if (this.#parts.slots.free(kind) > 0) this.#pull(kind)
   }
 
   /** Claims unowned steps in the store if a slot is free. */
   look(): Promise<void> {
-    for (const kind of READY_KINDS) this.#mayHave.add(kind)
+    for (const kind of STEP_KINDS) this.#mayHave.add(kind)
     return this.#ask()
   }
 
@@ -169,17 +162,11 @@ export class Claims {
   }
 
   #pullAll(): void {
-    for (const kind of KINDS) this.#pull(kind)
+    for (const kind of STEP_KINDS) this.#pull(kind)
   }
 
   get #mayTake(): boolean {
     return !this.#stopped && !this.#isPaused && this.#forRoom < MAX_FOR_ROOM && !this.#parts.gate.isClosed
-  }
-
-  /** Number of free slots. No script is claimed while the queue of slow ones is full. */
-  #free(kind: ReadyKind): number {
-    const { slots } = this.#parts
-    return kind === 'script' && slots.isFull('slowScript') ? 0 : slots.free(kind)
   }
 
   /** Takes a step that finds its slot itself. Queued steps get slots after it. */
@@ -196,7 +183,7 @@ export class Claims {
     const take = () => this.#parts.recovery.takeOver({ id, owner }, slot)
     try {
       const shortage = await (owner === UNOWNED ? take() : this.#turnstile.run(take))
-      if (shortage) return this.#queue(known, shortage, slot?.kind)
+      if (shortage) return this.#queue(known, shortage)
       this.#known.delete(id)
       // It may have moved on while it was taken, to a step that is ready.
       if (known.readyAs !== null) this.ready(id, known.readyAs)
@@ -224,12 +211,12 @@ export class Claims {
     })
   }
 
-  /** Queues a step that lacks a slot or memory. `from`: the kind of slot that it has waited for. */
-  #queue(known: Known, { kind, weight }: StepShortage, from: StepKind = kind): void {
+  /** Queues a step that lacks a slot or memory. */
+  #queue(known: Known, { kind, weight }: StepShortage): void {
     const { slots, admission } = this.#parts
     if (this.#stopped) return
     if (weight === null) {
-      slots[kind === from ? 'waitFirst' : 'waitLast'](kind, known.id)
+      slots.waitFirst(kind, known.id)
       if (slots.free(kind) > 0) this.#pull(kind)
       return
     }
@@ -250,18 +237,20 @@ export class Claims {
   }
 
   /** Kinds with free slots, of which the store may have steps. */
-  get #wanted(): readonly ReadyKind[] {
-    return this.#mayTake && this.#unplaced === 0 ? [...this.#mayHave].filter((kind) => this.#free(kind) > 0) : []
+  get #wanted(): readonly StepKind[] {
+    return this.#mayTake && this.#unplaced === 0
+      ? [...this.#mayHave].filter((kind) => this.#parts.slots.free(kind) > 0)
+      : []
   }
 
   /** Claims unowned steps until the store has no more, as far as is known by then. */
   async #claim(): Promise<void> {
-    const { store, servers, log } = this.#parts
+    const { store, servers, slots, log } = this.#parts
     try {
       for (let kinds = this.#wanted; kinds.length > 0; kinds = this.#wanted) {
-        const slots = kinds.reduce((sum, kind) => sum + this.#free(kind), 0)
+        const free = kinds.reduce((sum, kind) => sum + slots.free(kind), 0)
         // The limit applies to each partition.
-        const limit = Math.ceil(Math.min(MAX_CLAIMED, slots) / store.partitions)
+        const limit = Math.ceil(Math.min(MAX_CLAIMED, free) / store.partitions)
         // Removed before the query, because a step committed during it may not be in the result.
         for (const kind of kinds) this.#mayHave.delete(kind)
         let mayHaveMore = true
@@ -272,7 +261,7 @@ export class Claims {
           this.#sort(leases.filter(({ id }) => !this.#known.has(id)))
         } finally {
           if (mayHaveMore) for (const kind of kinds) this.#mayHave.add(kind)
-          else for (const kind of this.#overfull) if (!this.#mayHave.has(listedAs(kind))) this.#overfull.delete(kind)
+          else for (const kind of this.#overfull) if (!this.#mayHave.has(kind)) this.#overfull.delete(kind)
         }
       }
     } catch (error) {
@@ -300,8 +289,3 @@ export class Claims {
     else this.#pullAll()
   }
 }
-
-const KINDS: readonly StepKind[] = [...READY_KINDS, 'slowScript']
-
-/** The kind under which the store lists ready steps. The store does not know which scripts are slow. */
-const listedAs = (kind: StepKind): ReadyKind => (kind === 'slowScript' ? 'script' : kind)

@@ -3,7 +3,7 @@
 import type { Deps, EngineParts } from '../contexts/deps.ts'
 import type { Steps } from '../steps/steps.ts'
 import type { Mailboxes } from '../turn/mailboxes.ts'
-import { Periodic } from '../time/periodic.ts'
+import { Periodic } from '../../ports/periodic.ts'
 import type { Claims } from './claims.ts'
 import type { Redelivery } from './redelivery.ts'
 import type { Servers } from './servers.ts'

@@ -1,10 +1,10 @@
 // engine/cluster: leases steps of dead servers, and ready steps, to this server. A fenced commit does this before any data of
 // the context is parsed, because that data may have killed the other server.
-import { isFinished, UNOWNED } from '../../model/context.ts'
-import type { StepKind } from '../../ports/steps.ts'
+import { isFinished, type StepKind, UNOWNED } from '../../model/context.ts'
 import type { AbandonedLease, Store } from '../../ports/store.ts'
 import { weightOf, type ContextLoader } from '../contexts/context-loader.ts'
 import { blockOf, decide, lossOf } from '../interpreter/decide.ts'
+import { stepKindOf } from '../interpreter/position.ts'
 import { decodeHead } from '../record/decode.ts'
 import { headWrite } from '../record/encode.ts'
 import type { Admission, Slot } from '../turn/admission.ts'
@@ -87,7 +87,7 @@ export class Recovery {
         const { step, record } = decision
         const known = { record, flux, texts: stored.parts }
         if (step) {
-          const kind = admission.kindOf(flux, step.state)
+          const kind = stepKindOf(flux, step.state)
           if (slot?.kind !== kind) {
             slot?.release()
             slot = admission.take(kind)

@@ -13,7 +13,7 @@ import { stepOf } from '../interpreter/position.ts'
 import { Undecidable } from '../turn/turn.ts'
 import type { Steps } from '../steps/steps.ts'
 import { isUnreadable } from '../record/unreadable.ts'
-import { pause } from '../time/periodic.ts'
+import { pause } from '../../ports/periodic.ts'
 import type { Servers } from './servers.ts'
 
 /** Pauses between tries: the first one, doubled each time up to `most`. */

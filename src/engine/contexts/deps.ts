@@ -1,5 +1,6 @@
 // engine/contexts: what it is made of that comes from outside: the ports, and the limits of the settings.
 import type { Catalog } from '../../definitions/catalog.ts'
+import type { Slots } from '../../model/slots.ts'
 import type { TagLimits } from '../../model/tags.ts'
 import type { SettlementOf } from '../../model/webhook.ts'
 import type { AlarmClock, Clock } from '../../ports/clock.ts'
@@ -7,7 +8,7 @@ import type { CommitFeed, MoveFeed } from '../../ports/feeds.ts'
 import type { Log } from '../../ports/log.ts'
 import type { ServiceSecrets } from '../../ports/secrets.ts'
 import type { Signals, Traces } from '../../ports/signals.ts'
-import type { StepDispatcher, StepRunner, StepSlots, WebhookSender } from '../../ports/steps.ts'
+import type { StepRunner, WebhookSender } from '../../ports/steps.ts'
 import type { Store } from '../../ports/store.ts'
 import type { MemoryLimits } from './context-loader.ts'
 
@@ -21,13 +22,12 @@ export interface Deps {
 export interface EngineParts extends Deps {
   readonly catalog: Catalog
   readonly runner: StepRunner
-  readonly dispatcher: StepDispatcher
   /** Hidden in what steps return or throw, and what signs webhooks; absent: there are none. */
   readonly secrets?: ServiceSecrets | undefined
   /** Sends the webhooks of contexts that have ended. */
   readonly webhookSender: WebhookSender
   /** How many steps run here at once. */
-  readonly slots: StepSlots
+  readonly slots: Slots
   readonly alarm: AlarmClock
   /** Counts and measures what the engine does; left out: there are no metrics. */
   readonly signals?: Signals | undefined
@@ -79,5 +79,4 @@ export const NO_SIGNALS: Signals = {
   lateness: nothing,
   depth: nothing,
   delivery: nothing,
-  unmatchedDelivery: nothing,
 }

@@ -28,6 +28,7 @@ import { Steps, type StepsParts } from '../steps/steps.ts'
 import type { TurnEnv } from '../turn/message.ts'
 import { Waits } from '../waits/waits.ts'
 import { Deliveries } from '../deliveries/deliveries.ts'
+import { stepKindOf } from '../interpreter/position.ts'
 
 /** What is given: `apiOf` is made of the parts, and of what calls do. */
 export interface Given extends EngineParts, Pick<StepsParts, 'apiOf'> {}
@@ -65,11 +66,11 @@ export class EngineCore extends WithGiven {
     past: NO_PAST,
   })
 
-  readonly #admit: TurnEnv['admit'] = (flux, state) => this.admission.take(this.admission.kindOf(flux, state))
+  readonly #admit: TurnEnv['admit'] = (flux, state) => this.admission.take(stepKindOf(flux, state))
 
   /** A step of that context is ready to be claimed. */
   readonly ready = ({ id, state, isPaused }: ContextRecord, flux: CompiledFlux): void =>
-    isPaused ? undefined : this.claims.ready(id, this.admission.kindOf(flux, state))
+    isPaused ? undefined : this.claims.ready(id, stepKindOf(flux, state))
 
   readonly startedAt: StartedAt = (step) => this.steps.startedAt(step)
 

@@ -26,7 +26,7 @@ import type { Deps, EngineParts } from '../contexts/deps.ts'
 import { newIdAt } from '../contexts/ids.ts'
 import { readableOf } from '../record/unreadable.ts'
 import { allRows, yieldTurn } from '../tasks/fan-out.ts'
-import { Periodic } from '../time/periodic.ts'
+import { Periodic } from '../../ports/periodic.ts'
 import { keptRequestOf, type KeptRequest } from './delivery-request.ts'
 import { commitsOf, DeliveryWriter } from './delivery-writer.ts'
 

@@ -3,7 +3,7 @@
 import type { RowWrite } from '../../model/rows.ts'
 import type { Deps } from '../contexts/deps.ts'
 import { isAway } from '../tasks/task.ts'
-import { Periodic } from '../time/periodic.ts'
+import { Periodic } from '../../ports/periodic.ts'
 
 /** Milliseconds that rows wait for others, and after which they are tried again. */
 const GATHER_MS = 100

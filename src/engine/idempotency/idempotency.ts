@@ -26,7 +26,7 @@ import type { RowWrite } from '../../model/rows.ts'
 import type { EngineParts } from '../contexts/deps.ts'
 import { RowTaken } from '../turn/message.ts'
 import { isAway } from '../tasks/task.ts'
-import { pause } from '../time/periodic.ts'
+import { pause } from '../../ports/periodic.ts'
 import {
   contentHashOf,
   countRepeat,

@@ -1,6 +1,6 @@
 // engine/interpreter: the step of a context, derived from its record.
 import type { CompiledFlux } from '../../definitions/flux.ts'
-import { type ContextId, type ContextRecord, type ReadyKind, readyOwner, UNOWNED } from '../../model/context.ts'
+import { type ContextId, type ContextRecord, type StepKind, readyOwner, UNOWNED } from '../../model/context.ts'
 import { stepKeyOf } from '../../model/standstill.ts'
 
 /** Identifies the attempt of a step that a result is of. */
@@ -31,7 +31,7 @@ export const stepKeyIn = ({ id, keyEpoch, position }: ContextRecord): string =>
   stepKeyOf(id, keyEpoch ?? position.epoch)
 
 /** The kind of slot that the step of that state needs. */
-export function readyKindOfStep({ states }: CompiledFlux, state: number): ReadyKind {
+export function stepKindOf({ states }: CompiledFlux, state: number): StepKind {
   const action = states[state]?.action
   return action?.script != null ? 'script' : action?.code?.isolate ? 'isolated' : 'code'
 }
@@ -42,7 +42,7 @@ export function readyKindOfStep({ states }: CompiledFlux, state: number): ReadyK
  */
 export function ownerOf({ lease, state, isPaused }: ContextRecord, flux: CompiledFlux): string | null {
   if (lease === null || (isPaused && lease.owner === UNOWNED)) return null
-  return lease.owner === UNOWNED ? readyOwner(readyKindOfStep(flux, state)) : lease.owner
+  return lease.owner === UNOWNED ? readyOwner(stepKindOf(flux, state)) : lease.owner
 }
 
 /** The maximum number of attempts of the action of a state. A child has one attempt. */

@@ -32,7 +32,7 @@ import { pauseAfter } from '../interpreter/retry-pause.ts'
 import { readableOf } from '../record/unreadable.ts'
 import { TaskQueue, type TaskRun } from '../tasks/queue.ts'
 import { Task, TaskLost, type TaskAddress, type TaskParts } from '../tasks/task.ts'
-import { pause, Periodic } from '../time/periodic.ts'
+import { pause, Periodic } from '../../ports/periodic.ts'
 
 /** A webhook that is to be sent. It has all that an attempt needs: the context may be deleted by then. */
 export interface OwedWebhook {

@@ -13,7 +13,7 @@ import type { Deps } from '../contexts/deps.ts'
 import { keysOfHearers } from '../record/index-keys.ts'
 import { readableOf } from '../record/unreadable.ts'
 import { allRows, yieldTurn } from '../tasks/fan-out.ts'
-import { pause, Periodic } from '../time/periodic.ts'
+import { pause, Periodic } from '../../ports/periodic.ts'
 import {
   arrivalIn,
   HASH_CHARACTERS,

@@ -5,10 +5,11 @@ import type { CompiledAction, CompiledFlux } from '../../definitions/flux.ts'
 import type { ByteBudget } from '../../model/byte-budget.ts'
 import type { FluxApi } from '../../api/calls.ts'
 import type { ContextId, ContextRecord } from '../../model/context.ts'
-import { isObject, tryJson, type Json, type JsonObject } from '../../model/json/value.ts'
-import { atEachLevel, type Log } from '../../ports/log.ts'
+import { copyOf, type Json, type JsonObject } from '../../model/json/value.ts'
+import { atEachLevel, loggedFields, loggedText, type Log } from '../../ports/log.ts'
+import { argumentsWithSecrets } from '../../model/secret-reference.ts'
 import { HIDES_NOTHING, type SecretRedactor } from '../../model/secret-redactor.ts'
-import type { StepFlux } from '../../ports/steps.ts'
+import type { FunctionCall, StepFlux, StepRunner } from '../../ports/steps.ts'
 import type { Signals, StepSpan } from '../../ports/signals.ts'
 import type { Input } from '../interpreter/decision.ts'
 import { errorOf } from '../interpreter/exception.ts'
@@ -23,7 +24,7 @@ import { isAt, stepKeyIn, type Step } from '../interpreter/position.ts'
 import { scopeOf } from '../interpreter/scope.ts'
 import { isUnreadable } from '../record/unreadable.ts'
 
-export interface StepsParts extends Deps, Pick<EngineParts, 'dispatcher' | 'runner' | 'slots' | 'secrets' | 'traces'> {
+export interface StepsParts extends Deps, Pick<EngineParts, 'runner' | 'slots' | 'secrets' | 'traces'> {
   readonly signals: Signals
   readonly loader: ContextLoader
   /** Memory budget for the data of scripts, charged until the script has received its names. */
@@ -55,7 +56,7 @@ export class Steps {
    */
   start(step: Step, flux: CompiledFlux, slot: Slot, record: ContextRecord, parent?: string): void {
     if (this.has(step)) return slot.release()
-    const isScript = slot.kind === 'script' || slot.kind === 'slowScript'
+    const isScript = slot.kind === 'script'
     if (isScript) slot.releaseRoom()
     const { id: contextId, state, attempt } = step
     const span = this.#parts.traces?.step({
@@ -168,29 +169,24 @@ export class Steps {
 
   async #run(job: Job, record: ContextRecord | null): Promise<Json> {
     const { flux, step, controller } = job
-    const { dispatcher, clock } = this.#parts
+    const { runner, clock } = this.#parts
     const action = flux.states[step.state]?.action
-    const timeoutMs = action?.timeoutMs ?? null
-    if (!action || timeoutMs === null) throw noAction(job)
+    const timeout = action?.timeoutMs ?? null
+    if (!action || timeout === null) throw noAction(job)
     if (action.script != null) {
       const names = () => {
         job.startedAt = clock.now()
         return this.#namesText(job)
       }
-      // A slow script does not delay others: it has a slot for slow scripts, or waits for one.
-      const onSlow = () => {
-        if (!job.slot.move('slowScript')) this.#release(job, 'too many slow scripts run')
-      }
-      return dispatcher.run({ script: action.script, names, timeoutMs, controller, onSlow })
+      return runner.runScript({ script: action.script, names, timeout, signal: controller.signal })
     }
     if (!action.code || !record) throw noAction(job)
     job.startedAt = clock.now()
     const { className, methodName, isolate } = action.code
     const name = { package: record.package, className, methodName }
-    const args = record.args ?? {}
+    const call = { ...name, args: record.args ?? {}, flux: this.#argumentOf(job, record) }
     const hasSecrets = action.secrets.length > 0
-    const argument = this.#argumentOf(job, record)
-    const result = await dispatcher.run({ name, args, hasSecrets, flux: argument, isolate, timeoutMs, controller })
+    const result = await runFunction(this.#parts, { call, hasSecrets, isolate, timeout, controller })
     this.#warnOfMissing(job, action, record, result)
     return result
   }
@@ -264,6 +260,45 @@ export class Steps {
   }
 }
 
+/**
+ * Runs a function, in this process or in one of its own, for at most `timeout` milliseconds. Secrets are put into its
+ * arguments at each attempt; a missing one fails the attempt.
+ */
+export async function runFunction(
+  {
+    runner,
+    clock,
+    secrets,
+  }: Pick<EngineParts, 'clock' | 'secrets'> & { runner: Pick<StepRunner, 'run' | 'runIsolated'> },
+  step: {
+    readonly call: FunctionCall
+    readonly hasSecrets: boolean
+    readonly isolate: boolean
+    readonly timeout: number
+    readonly controller: AbortController
+  },
+): Promise<Json> {
+  const { call, timeout, controller } = step
+  const { signal } = controller
+  // A copy of the arguments, with the present values of secrets.
+  const args = step.hasSecrets
+    ? argumentsWithSecrets(call.args, (name) => secrets?.get(name) ?? null)
+    : copyOf(call.args)
+  if (step.isolate) return runner.runIsolated({ ...call, args, timeout })
+  const cancelTimer = clock.after(timeout, () =>
+    controller.abort(new DOMException(`no result within ${timeout / 1000} s`, 'TimeoutError')),
+  )
+  // After the timeout or an abort, the function is no longer waited for, even if it ignores its signal.
+  const aborted = new Promise<never>((_, reject) =>
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true }),
+  )
+  try {
+    return await Promise.race([runner.run({ ...call, args }), aborted])
+  } finally {
+    cancelTimer()
+  }
+}
+
 /** The error of a step whose definition has changed or is damaged. */
 const noAction = ({ flux, step }: Job): Error =>
   new DefinitionError(flux.states[step.state]?.fault ?? 'the action of the state is another one now')
@@ -285,13 +320,10 @@ function functionLogOf(log: Log, record: ContextRecord, flux: CompiledFlux, fact
   let redactor: SecretRedactor | undefined
   return atEachLevel((level) => (message: unknown, fields?: object) => {
     redactor ??= redactorOf(record, flux).logged
-    log[level](redactor.text(textOf(message)), { ...besideOwn(plain(redactor.json(plain(fields)))), ...facts })
+    const data = loggedFields(redactor.json(loggedFields(fields)))
+    log[level](redactor.text(loggedText(message)), { ...besideOwn(data), ...facts })
   })
 }
-
-/** The message as text. At run time a function may log a value of any type. */
-const textOf = (message: unknown): string =>
-  typeof message === 'string' ? message : message instanceof Error ? message.message : JSON.stringify(tryJson(message))
 
 /** Fields that each line of the log has itself. */
 const OWN_FIELDS = new Set(['level', 'time', 'pid', 'hostname', 'msg', 'contextId', 'fluxName', 'stateName'])
@@ -299,8 +331,3 @@ const OWN_FIELDS = new Set(['level', 'time', 'pid', 'hostname', 'msg', 'contextI
 /** A field with the name of one of the line's own gets an underscore after its name. */
 const besideOwn = (fields: JsonObject): JsonObject =>
   Object.fromEntries(Object.entries(fields).map(([name, value]) => [OWN_FIELDS.has(name) ? `${name}_` : name, value]))
-
-function plain(fields: unknown): JsonObject {
-  const data = tryJson(fields ?? {})
-  return isObject(data) ? data : {}
-}

@@ -4,7 +4,7 @@ import type { CountBound } from '../../model/count-bound.ts'
 import { FluxError, inDoubt } from '../../model/failure.ts'
 import type { ListedSpace, StoredRow } from '../../model/rows.ts'
 import { logUnreadable } from '../record/unreadable.ts'
-import { pause, Periodic } from '../time/periodic.ts'
+import { pause, Periodic } from '../../ports/periodic.ts'
 import { allRows } from './fan-out.ts'
 import { isAway, isRunElsewhere, requestStop, TaskLost, type Task, type TaskParts } from './task.ts'
 

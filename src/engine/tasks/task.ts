@@ -12,7 +12,7 @@ import type { ListedSpace, RowWrite } from '../../model/rows.ts'
 import type { Store } from '../../ports/store.ts'
 import type { Servers } from '../cluster/servers.ts'
 import type { Deps } from '../contexts/deps.ts'
-import { pause } from '../time/periodic.ts'
+import { pause } from '../../ports/periodic.ts'
 
 export interface TaskParts extends Deps {
   readonly servers: Servers

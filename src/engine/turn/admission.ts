@@ -1,16 +1,13 @@
 // engine/turn: decides whether a step may start on this server. It needs a slot, and memory for its data. A step that lacks
 // one of them becomes ready: it has no lease, and any server with a free slot can claim it.
-import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { ByteBudget } from '../../model/byte-budget.ts'
-import { type ContextRecord, UNOWNED } from '../../model/context.ts'
-import type { StepKind, StepSlots, StepRunner } from '../../ports/steps.ts'
+import { type ContextRecord, type StepKind, UNOWNED } from '../../model/context.ts'
+import type { Slots } from '../../model/slots.ts'
 import type { StoredContext } from '../../ports/store.ts'
-import { readyKindOfStep } from '../interpreter/position.ts'
 import { LIGHT_BYTES, noRoom, weightOf } from '../contexts/context-loader.ts'
 
 export interface AdmissionParts {
-  readonly slots: StepSlots
-  readonly runner: Pick<StepRunner, 'isSlowScript'>
+  readonly slots: Slots
   /** The memory budget for the data of running steps. */
   readonly budget: ByteBudget
 }
@@ -27,15 +24,9 @@ export class Admission {
     return this.#parts.slots.tryTake(kind) ? this.slotOf(kind) : null
   }
 
-  /** Wraps a slot that was taken with `StepSlots.next`. */
+  /** Wraps a slot that was taken with `Slots.next`. */
   slotOf(kind: StepKind): Slot {
     return new TakenSlot(kind, this.#parts)
-  }
-
-  /** The kind of slot that the step of that state needs. */
-  kindOf(flux: CompiledFlux, state: number): StepKind {
-    const script = flux.states[state]?.action?.script
-    return script != null && this.#parts.runner.isSlowScript(script) ? 'slowScript' : readyKindOfStep(flux, state)
   }
 
   /** Resolves when that much memory is reserved, with the function that gives it back. */
@@ -48,7 +39,7 @@ export class Admission {
 export type Slot = Pick<TakenSlot, keyof TakenSlot>
 
 class TakenSlot {
-  kind: StepKind
+  readonly kind: StepKind
   readonly #parts: AdmissionParts
   #room: (() => void) | null = null
   #isReleased = false
@@ -75,16 +66,6 @@ class TakenSlot {
   releaseRoom(): void {
     this.#room?.()
     this.#room = noRoom
-  }
-
-  /** Exchanges the slot for one of another kind. Returns false if none is free. */
-  move(kind: StepKind): boolean {
-    if (this.#isReleased || kind === this.kind) return true
-    if (!this.#parts.slots.tryTake(kind)) return false
-    const before = this.kind
-    this.kind = kind
-    this.#parts.slots.release(before)
-    return true
   }
 
   /** Gives back the slot and the memory. Later calls have no effect. */

@@ -4,7 +4,7 @@ import type { ContextId } from '../../model/context.ts'
 import { FluxError } from '../../model/failure.ts'
 import type { CommitFeed } from '../../ports/feeds.ts'
 import type { Deps } from '../contexts/deps.ts'
-import { Periodic } from '../time/periodic.ts'
+import { Periodic } from '../../ports/periodic.ts'
 
 /** Milliseconds between two ticks. Each polls its share, so that polls are spread evenly over the second. */
 const TICK_MS = 100

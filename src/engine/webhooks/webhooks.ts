@@ -18,7 +18,7 @@ export function webhooks(parts: CallParts): WebhookApi {
     now: () => clock.now(),
 
     unmatched({ method, path, reason }) {
-      signals.unmatchedDelivery()
+      signals.delivery(null, 'refused')
       const facts = { contextId: null, fluxName: null, state: null, reason, method, path }
       void refusals.log('a webhook was refused', 'unmatched', () => facts)
     },

@@ -60,9 +60,16 @@ export const parseBody = (bytes: Buffer, format: Codec, limits: JsonLimits): Rea
 /** The format of an uncompressed body that is one of the calls'. @throws FluxError `unsupportedType` */
 export function formatOfBody(c: Context<Env>): Codec {
   const format = typeOfBody(c, FORMATS)
-  const coding = headerOf(c, 'content-encoding')?.toLowerCase() ?? 'identity'
-  if (coding !== 'identity') throw unsupportedType('the body must not be compressed')
+  requireUncompressed(c)
   return format
+}
+
+/** In lower case, the coding of the body; `identity`: it is not compressed. */
+export const codingOf = (c: Context<Env>): string => headerOf(c, 'content-encoding')?.trim().toLowerCase() || 'identity'
+
+/** @throws FluxError `unsupportedType` */
+export function requireUncompressed(c: Context<Env>): void {
+  if (codingOf(c) !== 'identity') throw unsupportedType('the body must not be compressed')
 }
 
 /** Which of the formats the body has. @throws FluxError `unsupportedType`: none of them, or not in UTF-8 */

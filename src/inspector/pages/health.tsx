@@ -125,7 +125,7 @@ const ERROR_COLUMNS: readonly Column<FailedType>[] = [
   },
 ]
 
-const KINDS = { code: 'functions', isolated: 'isolated functions', script: 'scripts', slowScript: 'slow scripts' }
+const KINDS = { code: 'functions', isolated: 'isolated functions', script: 'scripts' }
 
 const STEP_COLUMNS: readonly Column<ServerHealth['steps'][number]>[] = [
   { head: 'kind', class: 'lead', cell: ({ kind }) => KINDS[kind] },

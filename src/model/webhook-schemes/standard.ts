@@ -51,21 +51,22 @@ export const standardScheme: WebhookScheme = {
     return isSignedBy(publicKeys, asymmetric, content) || isShared ? null : NO_SIGNATURE_FITS
   }),
 
-  /** A private key, `whsk_…`, signs as v1a. An id that the request has is kept. */
+  /** With each secret; a private key, `whsk_…`, signs as v1a. An id that the request has is kept. */
   sign({ secrets }, request, { nowMs }) {
-    const secret = signingSecret(secrets.filter((text) => sharedKey(text) ?? privateKey(text)))
     const id = optionalHeader(request, 'webhook-id') || `msg_${randomBytes(16).toString('hex')}`
     checkId(id)
     const timestamp = String(secondsOf(nowMs))
     const content = [rawBytes(`${id}.${timestamp}.`), request.body]
-    const key = privateKey(secret)
-    const signature = key
-      ? `v1a,${sign(null, Buffer.concat(content), key).toString('base64')}`
-      : `v1,${hmacOf('sha256', sharedKey(secret) ?? '', content).toString('base64')}`
+    const signatures = secrets.flatMap((secret) => {
+      const [key, shared] = [privateKey(secret), sharedKey(secret)]
+      if (key) return `v1a,${sign(null, Buffer.concat(content), key).toString('base64')}`
+      return shared ? `v1,${hmacOf('sha256', shared, content).toString('base64')}` : []
+    })
+    if (signatures.length === 0) throw new Error('none of the secrets can sign')
     return [
       ['webhook-id', id],
       ['webhook-timestamp', timestamp],
-      ['webhook-signature', signature],
+      ['webhook-signature', signatures.join(' ')],
     ]
   },
 

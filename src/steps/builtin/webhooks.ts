@@ -8,7 +8,7 @@ import { DEFAULT_TOLERANCE_SECONDS } from '../../model/webhook-schemes/scheme.ts
 import { WEBHOOK_SCHEMES } from '../../model/webhook-schemes/schemes.ts'
 import { signingSecretFault } from '../../model/webhook-schemes/standard.ts'
 import type { Flux, StepFlux, WebhookSender } from '../../ports/steps.ts'
-import { HttpError } from './http/call.ts'
+import { headerPairs, HttpError } from './http/call.ts'
 import { httpRequest } from './http/request.ts'
 
 /** Seconds that a receiver has. */
@@ -17,8 +17,8 @@ const TIMEOUT_SECONDS = 20
 const MAX_RETRY_AFTER_MS = 24 * 3_600_000
 const GONE = 410
 
-/** Headers that are computed from the message. */
-const OWN_HEADERS: ReadonlySet<string> = new Set(['webhook-id', 'webhook-timestamp', 'webhook-signature'])
+/** The signature does not cover these. */
+const NO_REQUEST = { method: 'POST', target: '', host: null }
 
 /** The receiver did not accept the message. */
 class DeliveryError extends Error {
@@ -41,33 +41,20 @@ export function sendWebhook(options: { readonly allowPrivate: boolean }) {
   const request = httpRequest({ ...options, readsBody: false })
   return async (args: JsonObject, flux: Pick<StepFlux, 'signal' | 'messageId' | 'traceparent'>) => {
     const { url, body, timeout, secret, secrets: several } = args
-    const secrets = signingSecretsOf(several ?? secret ?? null)
+    const secrets = secretsOf(several ?? secret ?? null, 'Webhooks.send', signingSecretFault)
     const text = typeof body === 'string' ? body : JSON.stringify(body ?? {})
     const type = typeof body === 'string' ? 'text/plain;charset=UTF-8' : 'application/json'
     const own = givenHeaders(args['headers'] ?? null)
-    const hasType = Object.keys(own).some((name) => name.toLowerCase() === 'content-type')
     const id = await flux.messageId()
-    const nowMs = Date.now()
-    // Each secret signs alone: `sign` uses one.
-    const signed = secrets.map((secret) =>
-      Object.fromEntries(
-        WEBHOOK_SCHEMES.standard.sign(
-          { secrets: [secret], toleranceS: DEFAULT_TOLERANCE_SECONDS },
-          { method: 'POST', target: '', host: null, headers: [['webhook-id', id]], body: Buffer.from(text) },
-          { nowMs, publicUrl: null },
-        ),
-      ),
+    const signed = WEBHOOK_SCHEMES.standard.sign(
+      { secrets, toleranceS: DEFAULT_TOLERANCE_SECONDS },
+      { ...NO_REQUEST, headers: [['webhook-id', id]], body: Buffer.from(text) },
+      { nowMs: Date.now(), publicUrl: null },
     )
     const sent = {
       method: 'POST',
       url: url ?? null,
-      headers: {
-        ...(!hasType && { 'content-type': type }),
-        ...own,
-        'webhook-id': id,
-        'webhook-timestamp': signed[0]?.['webhook-timestamp'] ?? '',
-        'webhook-signature': signed.map((one) => one['webhook-signature']).join(' '),
-      },
+      headers: { 'content-type': type, ...own, ...Object.fromEntries(signed) },
       body: text,
       timeout: timeout ?? TIMEOUT_SECONDS,
       followRedirects: false,
@@ -94,18 +81,10 @@ export function webhookSender(options: { readonly allowPrivate: boolean }): Webh
   }
 }
 
-/** The secrets. @throws Error that repeats none of them */
-const signingSecretsOf = (given: Json) =>
-  givenSecrets(given, 'Webhooks.send').map((secret) => {
-    const fault = typeof secret === 'string' ? signingSecretFault(secret) : 'must be text'
-    if (typeof secret === 'string' && fault === null) return secret
-    throw new Error(`a secret of Webhooks.send can't be used: ${fault}`)
-  })
-
-/** Headers of the service, without those that sign. A content type of its own replaces the other. */
+/** Headers of the service, by lower-case name. A content type of its own replaces the other. */
 function givenHeaders(given: Json) {
   if (given !== null && !isObject(given)) throw new HttpError('"headers" of Webhooks.send must be an object')
-  return Object.fromEntries(Object.entries(given ?? {}).filter(([name]) => !OWN_HEADERS.has(name.toLowerCase())))
+  return Object.fromEntries(Object.entries(given ?? {}).map(([name, value]) => [name.toLowerCase(), value]))
 }
 
 /** `Retry-After` in milliseconds (RFC 9110, 10.2.3): seconds, or a date; undefined: it says nothing. */
@@ -115,8 +94,6 @@ function retryAfterOf(value: Json | undefined) {
   return ms > 0 ? Math.min(ms, MAX_RETRY_AFTER_MS) : undefined
 }
 
-type Verification = { valid: true; id: string; timestamp: number } | { valid: false; reason: string }
-
 /**
  * Verifies that the webhook that started the context was signed with one of the secrets. Arguments: `headers`
  * (`$request.headers`), `secrets` (a text or a list: `whsec_…`, plain base64, or a public key `whpk_…`; several while
@@ -124,17 +101,19 @@ type Verification = { valid: true; id: string; timestamp: number } | { valid: fa
  * @throws Error if no webhook started the context, or an argument is invalid: both are faults of the service, not of
  * the sender
  */
-export function verify(args: JsonObject, { rawBody: body }: Pick<Flux, 'rawBody'>): Verification {
+export function verify(args: JsonObject, { rawBody: body }: Pick<Flux, 'rawBody'>) {
   if (body === null) throw new Error('Webhooks.verify needs a context that a webhook started')
-  const secrets = verifyingSecretsOf(args['secrets'] ?? null)
+  const secrets = secretsOf(args['secrets'] ?? null, 'Webhooks.verify', WEBHOOK_SCHEMES.standard.secretFault)
   const toleranceS = toleranceOf(args['tolerance'] ?? DEFAULT_TOLERANCE_SECONDS)
   const headers = args['headers'] ?? null
   if (!Array.isArray(headers) && !isObject(headers))
     throw new Error('"headers" of Webhooks.verify must be $request.headers')
-  const [id] = headersOf(headers, 'webhook-id')
-  const [timestamp] = headersOf(headers, 'webhook-timestamp')
+  const pairs = headerPairs(headers)
+  const valuesOf = (wanted: string) => pairs.flatMap(([name, value]) => (name.toLowerCase() === wanted ? [value] : []))
+  const [id] = valuesOf('webhook-id')
+  const [timestamp] = valuesOf('webhook-timestamp')
   // They may be on several lines.
-  const signatures = headersOf(headers, 'webhook-signature').join(' ')
+  const signatures = valuesOf('webhook-signature').join(' ')
   if (!id || !timestamp || signatures.trim() === '')
     return { valid: false, reason: 'a header of the signature is missing' }
   const signed = [
@@ -144,7 +123,7 @@ export function verify(args: JsonObject, { rawBody: body }: Pick<Flux, 'rawBody'
   ] as const
   const reason = WEBHOOK_SCHEMES.standard.verify(
     { secrets, toleranceS },
-    { method: 'POST', target: '', host: null, headers: signed, body },
+    { ...NO_REQUEST, headers: signed, body },
     { nowMs: Date.now(), publicUrl: null },
   )
   return reason === null ? { valid: true, id, timestamp: Number(timestamp) * 1000 } : { valid: false, reason }
@@ -159,31 +138,15 @@ function toleranceOf(text: Json) {
 
 /**
  * The secrets. Null and empty ones are ignored: a second secret may be set only during a rotation.
- * @param method whose argument it is, for the error
+ * @param method whose argument it is, for errors, which repeat no secret
  */
-function givenSecrets(given: Json, method: string): Json[] {
+function secretsOf(given: Json, method: string, faultOf: (secret: string) => string | null) {
   const secrets = [given].flat().filter((secret) => secret !== null && secret !== '')
   if (secrets.length === 0) throw new Error(`${method} needs secrets`)
-  return secrets
-}
-
-const verifyingSecretsOf = (given: Json) =>
-  givenSecrets(given, 'Webhooks.verify').map((secret) => {
-    if (typeof secret === 'string' && WEBHOOK_SCHEMES.standard.secretFault(secret) === null) return secret
-    throw new Error(
-      '"secrets" of Webhooks.verify must be base64, after "whsec_" or without it, or public keys after "whpk_"',
-    )
+  return secrets.map((secret) => {
+    const text = typeof secret === 'string' ? secret : ''
+    const fault = faultOf(text)
+    if (fault !== null) throw new Error(`a secret of ${method} can't be used: ${fault}`)
+    return text
   })
-
-/**
- * The values of all headers of that name, in a list of `{ name, value }` or an object. Names are not case-sensitive.
- */
-function headersOf(headers: Json[] | JsonObject, name: string) {
-  const entries = Array.isArray(headers)
-    ? headers.filter(isObject)
-    : Object.entries(headers).map(([key, value]) => ({ name: key, value }))
-  return entries
-    .filter((entry) => typeof entry['name'] === 'string' && entry['name'].toLowerCase() === name)
-    .flatMap(({ value = [] }) => value)
-    .filter((value) => typeof value === 'string')
 }

@@ -10,7 +10,7 @@ import { alternatives, suggestion } from '../../model/nearest.ts'
 import type { FunctionName, PackageFolder } from '../../ports/steps.ts'
 import { builtInClasses, type BuiltinMethod } from '../builtin/builtin.ts'
 import { Loader } from './loader.ts'
-import { userStack, type UserError } from './user-stack.ts'
+import { userStack } from './user-stack.ts'
 
 /** Time limit for loading a module. */
 const LOAD_TIME_MS = 10_000
@@ -56,16 +56,8 @@ export class Functions {
   async newest(name: FunctionName) {
     const { package: owner, className, methodName } = name
     const builtIn = getOwn(this.#classes, className)
-    if (builtIn !== undefined) {
-      const known = getOwn(builtIn, methodName)
-      if (known !== undefined) return known
-      const names = Object.keys(builtIn)
-      throw new Error(
-        `the built-in class "${className}" has no method "${methodName}"${suggestion(methodName, names)}: it has ${names.join(', ')}`,
-      )
-    }
-    const file = await this.#find(owner, className)
-    const exports: { readonly [name: string]: unknown } = Object(await this.#load(file, className))
+    const exports: { readonly [name: string]: unknown } =
+      builtIn ?? Object(await this.#load(await this.#find(owner, className), className))
     const method = getOwn(exports, methodName)
     if (isMethod(method)) {
       this.#good.set(keyOf(name), method)
@@ -73,11 +65,12 @@ export class Functions {
     }
     if (method !== undefined) throw new Error(`"${methodName}" of module "${className}" is not a function`)
     const names = Object.keys(exports).filter((exported) => isMethod(getOwn(exports, exported)))
-    throw new Error(`module "${className}" doesn't export "${methodName}"${alternatives(methodName, names)}`)
+    const what = builtIn ? `the built-in class "${className}" has no method` : `module "${className}" doesn't export`
+    throw new Error(`${what} "${methodName}"${alternatives(methodName, names)}`)
   }
 
   /** The part of an error's stack in the sources of packages, for a function of that package; null: there is none. */
-  stackOf(thrown: UserError, owner: string) {
+  stackOf(thrown: Error, owner: string) {
     return userStack(thrown, [...this.#rootsOf(owner), ...this.#packages.map(({ root }) => root)], (file, loaded) =>
       this.#loader.sourcePosition(file, loaded),
     )

@@ -7,34 +7,26 @@ import type { Json } from '../../model/json/value.ts'
 import type { StepFlux, IsolatedCall, PackageFolder } from '../../ports/steps.ts'
 import { MAX_START_MS, ProcessPool, type Job, type Place } from '../processes/process-pool.ts'
 import { describeThrown, rethrown } from '../processes/remote-error.ts'
-import type { FromIsolate, ToIsolate } from './isolate-process.ts'
+import type { FromIsolate, IsolateOptions, ToIsolate } from './isolate-process.ts'
 
 /** Time in which an aborted function may end. If it does, its process is reused (except after a timeout). */
 const GRACE_MS = 500
 
 interface Isolated {
   readonly call: IsolatedCall
-  readonly result: Json
   readonly sent: ToIsolate
   readonly received: FromIsolate
 }
 
 type IsolatePlace = Place<Isolated>
 
-export interface IsolatePoolOptions {
-  /** Maximum number of processes. */
-  readonly places: number
-  readonly allowPrivate: boolean
-  /** Maximum size of a result, in bytes of JSON. */
-  readonly maxResult: number
-}
-
 export class IsolatePool extends ProcessPool<Isolated> {
-  readonly #options: IsolatePoolOptions
+  readonly #options: IsolateOptions
   #packages: readonly PackageFolder[] = []
 
-  constructor(options: IsolatePoolOptions) {
-    super(options.places)
+  /** `places`: maximum number of processes. */
+  constructor({ places, ...options }: IsolateOptions & { readonly places: number }) {
+    super(places)
     this.#options = options
   }
 
@@ -48,8 +40,8 @@ export class IsolatePool extends ProcessPool<Isolated> {
   }
 
   /** @throws what the function threw; ResultTooLarge; TimeoutError; the abort reason of `flux.signal` */
-  run(call: IsolatedCall): Promise<Json> {
-    return this.enqueue(call, call.flux.signal)
+  async run(call: IsolatedCall): Promise<Json> {
+    return JSON.parse(await this.enqueue(call, call.flux.signal))
   }
 
   /** The flags of Node's inspector are omitted, because its port is in use by this process. */
@@ -64,19 +56,18 @@ export class IsolatePool extends ProcessPool<Isolated> {
   }
 
   protected override begin(place: IsolatePlace, { call }: Job<Isolated>) {
-    const { args, flux, package: owner, className, methodName } = call
+    const { args, flux, ...name } = call
     const { contextId, fluxName, stateName, stepKey, attempt, rawBody, traceparent } = flux
-    const { allowPrivate, maxResult } = this.#options
+    place.runs += 1
     place.limit(MAX_START_MS, () => this.onEnd(place, 'its module did not load in time'))
     place.send({
       kind: 'run',
       run: place.runs,
-      name: { package: owner, className, methodName },
+      name,
       args: JSON.stringify(args),
       facts: { contextId, fluxName, stateName, stepKey, attempt, rawBody, traceparent },
-      maxResult,
+      ...this.#options,
       packages: this.#packages,
-      allowPrivate,
       methods: Object.keys(METHODS),
     })
   }
@@ -98,10 +89,8 @@ export class IsolatePool extends ProcessPool<Isolated> {
         void answerOf(message, fluxOf(place, message.run)).then((answer) => place.send(answer))
         return
       case 'done':
-        job?.resolve(Promise.resolve(message.json).then(parse))
-        return this.free(place)
-      case 'failed':
-        job?.reject(rethrown(message.thrown))
+        if ('json' in message) job?.resolve(message.json)
+        else job?.reject(rethrown(message.thrown))
         return this.free(place)
     }
   }
@@ -121,8 +110,6 @@ export class IsolatePool extends ProcessPool<Isolated> {
   }
 }
 
-const parse = (json: string): Json => JSON.parse(json)
-
 /**
  * The `flux` argument for a message of the place's current run, which is valid until the function ends, even if it was
  * aborted; null if an ended function left something running that sent it: the redactor and the package of the current
@@ -141,7 +128,10 @@ async function answerOf(
     const answer: unknown = await Reflect.apply(Reflect.get(flux, method), flux, [JSON.parse(request)])
     return { kind: 'answer', call, json: JSON.stringify(answer ?? null) }
   } catch (error) {
-    const failure = error instanceof FluxError ? error.failure : null
-    return { kind: 'refusal', call, failure, thrown: describeThrown(error) }
+    return {
+      kind: 'answer',
+      call,
+      ...(error instanceof FluxError ? { failure: error.failure } : { thrown: describeThrown(error) }),
+    }
   }
 }

@@ -2,15 +2,21 @@
 // over the channel.
 import type { FluxApi } from '../../api/calls.ts'
 import { FluxError, type Failure } from '../../model/failure.ts'
-import { isObject, toBoundedJson, tryJson, type JsonObject } from '../../model/json/value.ts'
-import { atEachLevel, type Log, type LogLevel } from '../../ports/log.ts'
+import { toBoundedJson, type JsonObject } from '../../model/json/value.ts'
+import { atEachLevel, loggedFields, loggedText, type Log, type LogLevel } from '../../ports/log.ts'
 import type { Flux, FunctionName, PackageFolder } from '../../ports/steps.ts'
 import { guardProcess } from '../processes/pooled-process.ts'
 import { describeThrown, rethrown, type RemoteThrown } from '../processes/remote-error.ts'
 import { Functions } from './functions.ts'
 
+export interface IsolateOptions {
+  readonly allowPrivate: boolean
+  /** Maximum size of a result, in bytes of JSON. */
+  readonly maxResult: number
+}
+
 export type ToIsolate =
-  | {
+  | (IsolateOptions & {
       readonly kind: 'run'
       /** Number of the run. */
       readonly run: number
@@ -22,18 +28,18 @@ export type ToIsolate =
         Flux,
         'contextId' | 'fluxName' | 'stateName' | 'stepKey' | 'attempt' | 'rawBody' | 'traceparent'
       >
-      /** Maximum size of the result in bytes of JSON. */
-      readonly maxResult: number
       /** The same for all runs of a process. */
       readonly packages: readonly PackageFolder[]
-      readonly allowPrivate: boolean
       /** The names of the calls. */
       readonly methods: readonly string[]
-    }
+    })
   | { readonly kind: 'abort'; readonly name: string; readonly message: string }
-  /** The outcome of a call: JSON text, or the reason why it failed. */
-  | { readonly kind: 'answer'; readonly call: number; readonly json: string }
-  | { readonly kind: 'refusal'; readonly call: number; readonly failure: Failure | null; readonly thrown: RemoteThrown }
+  | Answer
+
+/** The outcome of a call: JSON text, or the reason why it failed. */
+type Answer = { readonly kind: 'answer'; readonly call: number } & (
+  { readonly json: string } | { readonly failure: Failure } | { readonly thrown: RemoteThrown }
+)
 
 /** The messages after the first, which says that the process is ready. */
 export type FromIsolate =
@@ -56,8 +62,7 @@ export type FromIsolate =
       readonly request: string
     }
   /** `json`: JSON text of the result. */
-  | { readonly kind: 'done'; readonly json: string }
-  | { readonly kind: 'failed'; readonly thrown: RemoteThrown }
+  | ({ readonly kind: 'done' } & ({ readonly json: string } | { readonly thrown: RemoteThrown }))
 
 guardProcess()
 // As in the server, an unhandled rejection is logged and does not end the process.
@@ -72,7 +77,6 @@ let controller = new AbortController()
 let calls = 0
 /** Number of the newest run. */
 let latest = 0
-type Answer = ToIsolate & { readonly kind: 'answer' | 'refusal' }
 /** Calls without an answer. */
 const waiting = new Map<number, (answer: Answer) => void>()
 
@@ -83,8 +87,8 @@ async function ask<T>(run: number, method: string, request: unknown): Promise<T>
     waiting.set(call, resolve)
   })
   waiting.delete(call)
-  if (answer.kind === 'answer') return JSON.parse(answer.json)
-  throw answer.failure === null ? rethrown(answer.thrown) : new FluxError(answer.failure)
+  if ('json' in answer) return JSON.parse(answer.json)
+  throw 'failure' in answer ? new FluxError(answer.failure) : rethrown(answer.thrown)
 }
 
 function apiOf(run: number, methods: readonly string[]): FluxApi {
@@ -94,28 +98,24 @@ function apiOf(run: number, methods: readonly string[]): FluxApi {
 
 function logOf(run: number): Log {
   return atEachLevel((level) => (message: unknown, fields?: object) => {
-    const text =
-      typeof message === 'string'
-        ? message
-        : message instanceof Error
-          ? message.message
-          : JSON.stringify(tryJson(message))
-    const data = tryJson(fields ?? {})
-    post({ kind: 'log', run, level, message: text, fields: isObject(data) ? data : {} })
+    post({ kind: 'log', run, level, message: loggedText(message), fields: loggedFields(fields) })
   })
 }
 
 async function run(message: ToIsolate & { kind: 'run' }): Promise<FromIsolate> {
-  const { run: number, name, args, facts, maxResult } = message
+  const { run: number, name, args, facts, maxResult, methods } = message
   latest = number
   controller = new AbortController()
   try {
-    functions ??= functionsOf(message)
+    if (!functions) {
+      functions = new Functions(message)
+      functions.mount(message.packages)
+    }
     const method = await functions.newest(name)
     const rawBody = facts.rawBody && Buffer.from(facts.rawBody)
     post({ kind: 'begun' })
     const result = await method(JSON.parse(args), {
-      ...apiOf(number, message.methods),
+      ...apiOf(number, methods),
       ...facts,
       rawBody,
       messageId: () => ask(number, 'messageId', null),
@@ -124,14 +124,8 @@ async function run(message: ToIsolate & { kind: 'run' }): Promise<FromIsolate> {
     })
     return { kind: 'done', json: JSON.stringify(toBoundedJson(result, maxResult)) }
   } catch (error) {
-    return { kind: 'failed', thrown: describeThrown(error) }
+    return { kind: 'done', thrown: describeThrown(error) }
   }
-}
-
-function functionsOf({ packages, ...options }: ToIsolate & { kind: 'run' }) {
-  const opened = new Functions(options)
-  opened.mount(packages)
-  return opened
 }
 
 process.on('message', (message: ToIsolate) => {

@@ -23,21 +23,15 @@ export interface SourcePosition {
 /** Maps a position in a loaded module to its source. */
 export type ToSource = (file: string, loaded: SourcePosition) => SourcePosition
 
-export interface UserError {
-  readonly name: string
-  readonly message: string
-  /** In the format of V8 or QuickJS. */
-  readonly stack: string
-}
-
 /**
  * The stack as text: `Error: no such order`, then lines such as `    at inner (lib/work.mjs:3:9)`, with paths relative
  * to the first root.
+ * @param error its stack is in the format of V8 or QuickJS
  * @param roots folders of users' sources; the package's own first
  * @returns null if no frame is in users' sources
  */
 export function userStack(
-  { name, message, stack }: UserError,
+  { name, message, stack = '' }: Error,
   roots: readonly string[],
   sourcePosition: ToSource = (_, loaded) => loaded,
 ): string | null {

@@ -2,8 +2,8 @@
 // the server. Processes are used, because ending a thread during WebAssembly, or one that runs out of memory, may end
 // the server (nodejs/node#56312, #47224).
 //
-// 1. A job waits until its lane, that of slow jobs or that of the others, has a place. It gets an idle process, or a new
-//    one if none is idle.
+// 1. A job waits until fewer jobs than the pool has places run. It gets an idle process, or a new one if none is idle.
+//    A slow job takes no place while there are fewer than twice as many processes as places.
 // 2. The first message of a process says that it is ready. Then the pool begins the job (`begin`).
 // 3. When the job has ended, the process becomes idle (`free`). An idle process is ended after a while.
 // 4. If a process ends unexpectedly, its job waits for another one, unless the job may not be repeated. A job fails
@@ -24,23 +24,21 @@ const IDLE_MS = 60_000
  */
 const MAX_BREAKS = 4
 
-/** The types of a pool: what its jobs are, what they result in, and the messages to and from its processes. */
+/** The types of a pool: what its jobs are, and the messages to and from its processes. */
 export interface Work {
   readonly call: unknown
-  readonly result: unknown
   readonly sent: object
   readonly received: unknown
 }
 
 export interface Job<W extends Work> {
   readonly call: W['call']
-  /** Whether it uses the lane of slow jobs. */
-  isSlow: boolean
   /** Whether another process may run it: it has had no effects, and its result is needed. */
   mayRepeat: boolean
   /** Number of times that its process ended unexpectedly. */
   breaks: number
-  readonly resolve: (result: W['result'] | Promise<W['result']>) => void
+  /** Takes the JSON text of its result. */
+  readonly resolve: (json: string) => void
   readonly reject: (error: unknown) => void
 }
 
@@ -49,20 +47,22 @@ export class Place<W extends Work> extends PooledProcess<W['sent'], W['received'
   /** null: the process is idle. A process is started for a job. */
   job: Job<W> | null = null
   isReady = false
-  /** Number of jobs that it has begun. */
+  /** Number of the job that it runs, for a pool that counts them. */
   runs = 0
   /** Whether it is ended after its job. */
   isLast = false
+  /** Whether its job has run for long. */
+  isSlow = false
 }
 
 export abstract class ProcessPool<W extends Work> {
-  /** Maximum number of places of each lane. */
+  /** Number of places. */
   readonly #most: number
   /** Number of idle processes that are not ended. */
   readonly #kept: number
   protected readonly places = new Set<Place<W>>()
   /** In order of arrival. */
-  protected readonly waiting = new Set<Job<W>>()
+  readonly #waiting = new Set<Job<W>>()
   #isPaused = false
 
   constructor(most: number, kept = 0) {
@@ -80,49 +80,38 @@ export abstract class ProcessPool<W extends Work> {
   /** The error of a job whose process ended. */
   protected abstract brokenOff(how: string): Error
 
-  /** Resolves with the result of a job. @throws what `reject` of the job gets; the abort reason of the signal */
-  protected async enqueue(call: W['call'], signal?: AbortSignal, isSlow = false): Promise<W['result']> {
-    signal?.throwIfAborted()
-    const done = new AbortController()
-    try {
-      return await new Promise<W['result']>((resolve, reject) => {
-        const job: Job<W> = { call, isSlow, mayRepeat: true, breaks: 0, resolve, reject }
-        signal?.addEventListener('abort', () => this.abort(job, signal.reason), { signal: done.signal })
-        this.add(job)
-      })
-    } finally {
-      done.abort()
-    }
+  /**
+   * Resolves with the JSON text of the result of a job. `signal`: that of this job alone.
+   * @throws what `reject` of the job gets; the abort reason of the signal
+   */
+  protected enqueue(call: W['call'], signal?: AbortSignal): Promise<string> {
+    return new Promise((resolve, reject) => {
+      if (signal?.aborted === true) return reject(signal.reason)
+      const job: Job<W> = { call, mayRepeat: true, breaks: 0, resolve, reject }
+      signal?.addEventListener('abort', () => this.abort(job, signal.reason))
+      this.#waiting.add(job)
+      this.schedule()
+    })
   }
 
   /** Ends all processes, and rejects their jobs. */
   close() {
     const reason = new DOMException('the server stops', 'AbortError')
-    for (const job of this.waiting) job.reject(reason)
-    this.waiting.clear()
+    for (const job of this.#waiting) job.reject(reason)
+    this.#waiting.clear()
     for (const place of this.places) {
       place.job?.reject(reason)
       this.drop(place)
     }
   }
 
-  protected add(job: Job<W>) {
-    this.waiting.add(job)
-    this.schedule()
-  }
-
   /** Ends a job whose result is no longer waited for. */
   protected abort(job: Job<W>, reason: unknown) {
     job.reject(reason)
     job.mayRepeat = false
-    this.waiting.delete(job)
+    this.#waiting.delete(job)
     for (const place of this.places) if (place.job === job) this.onAbort(place, reason)
     this.schedule()
-  }
-
-  /** Number of places that a lane uses. */
-  protected busy(isSlow: boolean): number {
-    return [...this.places].filter(({ job }) => job?.isSlow === isSlow).length
   }
 
   /** Assigns after the present task, so that no job gets a process that the next of many aborts would kill. */
@@ -131,13 +120,16 @@ export abstract class ProcessPool<W extends Work> {
   }
 
   #assign() {
-    for (const job of this.waiting) {
-      if (this.busy(job.isSlow) >= this.#most) continue
-      const free = [...this.places].find((place) => place.job === null)
-      if (!free && this.#isPaused) return
-      this.waiting.delete(job)
-      if (free) this.#begin(free, job)
-      else this.#start(job)
+    for (const job of this.#waiting) {
+      const places = [...this.places]
+      if (places.filter((place) => place.job !== null && !place.isSlow).length >= this.#most) return
+      const free = places.find((place) => place.job === null)
+      if (!free && (this.#isPaused || places.length >= 2 * this.#most)) return
+      this.#waiting.delete(job)
+      if (free) {
+        free.job = job
+        this.begin(free, job)
+      } else this.#start(job)
     }
   }
 
@@ -155,23 +147,18 @@ export abstract class ProcessPool<W extends Work> {
     }
   }
 
-  #begin(place: Place<W>, job: Job<W>) {
-    place.job = job
-    place.runs += 1
-    this.begin(place, job)
-  }
-
   #onMessage(place: Place<W>, message: W['received']) {
     if (!this.places.has(place)) return
     if (place.isReady) return this.onMessage(place, message)
     place.isReady = true
-    if (place.job?.mayRepeat === true) this.#begin(place, place.job)
+    if (place.job?.mayRepeat === true) this.begin(place, place.job)
     else this.free(place)
   }
 
   /** Marks the process as idle. */
   protected free(place: Place<W>) {
     place.job = null
+    place.isSlow = false
     if (place.isLast) this.drop(place)
     else
       place.rest(IDLE_MS, () => {
@@ -199,7 +186,7 @@ export abstract class ProcessPool<W extends Work> {
     }
     if (wasReady || ![...this.places].some(({ isReady }) => isReady)) job.breaks += 1
     if (!job.mayRepeat || job.breaks >= MAX_BREAKS) job.reject(this.brokenOff(how))
-    else this.add(job)
+    else this.#waiting.add(job)
     this.schedule()
   }
 

@@ -1,13 +1,7 @@
 // steps: the process in which scripts run, one at a time. It reports when it is ready for the first one, and never
 // outlives its server.
 import { guardProcess } from '../processes/pooled-process.ts'
-import { Sandbox, type ScriptOutcome, type Script } from './sandbox.ts'
-
-export interface FromProcess {
-  readonly outcome: ScriptOutcome
-  /** Milliseconds that the script took. */
-  readonly took: number
-}
+import { Sandbox, type Script } from './sandbox.ts'
 
 /**
  * More memory than Node and QuickJS need within their own limits. If one of these fails, the process is killed before
@@ -22,10 +16,7 @@ await sandbox.open()
 
 async function run(script: Script) {
   await sandbox.open()
-  const began = performance.now()
-  const outcome = sandbox.run(script)
-  const message: FromProcess = { outcome, took: performance.now() - began }
-  process.send?.(message)
+  process.send?.(sandbox.run(script))
   await sandbox.open()
 }
 

@@ -18,7 +18,9 @@ const BEFORE = '(async function () {'.length
 
 /** The error of a script, with positions in the script: `user-stack.ts` shows its frames. */
 export function scriptError({ name, message, className = name, stack = '', fields = '{}' }: ScriptThrown): Error {
-  const own = withoutConstructor(stack, className)
+  // Without the frames of the error's constructor.
+  const frames = stack.split('\n').filter((frame) => !frame.trim().startsWith(`at ${className} (`))
+  const own = frames.join('\n')
   const line = lineOf(own)
   const data: unknown = JSON.parse(fields)
   const placed = own.replaceAll(
@@ -39,10 +41,3 @@ export function lineOf(stack: string): number | undefined {
   const line = /\bscript:(\d+)/.exec(stack)?.[1]
   return line === undefined ? undefined : Number(line)
 }
-
-/** The frames of a stack, without those of the error's constructor. */
-const withoutConstructor = (stack: string, constructor: string) =>
-  stack
-    .split('\n')
-    .filter((frame) => !frame.trim().startsWith(`at ${constructor} (`))
-    .join('\n')

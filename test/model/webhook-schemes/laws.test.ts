@@ -35,7 +35,7 @@ const RULES: { readonly [name in WebhookSchemeName]: Omit<VerifyRule, 'tolerance
   basic: { secrets: ['user:a password'] },
   token: { secrets: ['a token that is long'] },
 }
-const SIGNING = { ...RULES, gitlab: { secrets: [keyOf(4)] } }
+const SIGNING = { ...RULES, standard: { secrets: [keyOf(1)] }, gitlab: { secrets: [keyOf(4)] } }
 const OTHERS: typeof RULES = { ...RULES, standard: { secrets: [keyOf(5)] }, gitlab: { secrets: [keyOf(6)] } }
 
 const ruleOf = (name: WebhookSchemeName, rules = RULES): VerifyRule => ({ toleranceS: 300, ...rules[name] })

@@ -20,8 +20,6 @@ export type HttpAnswer = {
   url: string
 }
 
-type Body = Pick<HttpAnswer, 'body' | 'encoded'>
-
 /** Bytes of a body that are read so that the receiver is not cut off while it writes; nothing needs them. */
 const DRAINED_BYTES = 64 * 1024
 
@@ -45,7 +43,8 @@ export async function httpAnswerOf(response: IncomingMessage, url: URL, maxSize:
   const bytes = await bytesOf(response, maxSize)
   const plain = await unpacked(bytes, encodings, maxSize)
   // A body with an unknown content coding is returned as bytes.
-  return { ...answer, ...(plain === null ? base64Of(bytes) : bodyOf(plain, contentType ?? '')) }
+  const body = plain && dataOf(plain, contentType ?? '')
+  return body ? { ...answer, ...body } : { ...answer, body: (plain ?? bytes).toString('base64'), encoded: true }
 }
 
 async function bytesOf(stream: AsyncIterable<Buffer>, maxSize: number) {
@@ -104,15 +103,13 @@ async function unpacked(packed: Buffer, encodings: string, maxSize: number) {
 const IS_JSON = /^application\/(?:[^;]*\+)?json$/
 const IS_TEXT = /^(?:text\/.*|application\/(?:[^;]*\+)?xml|application\/x-www-form-urlencoded)$/
 
-function bodyOf(bytes: Buffer, contentType: string): Body {
-  if (bytes.length === 0) return { body: null, encoded: false }
+/** The body as data or text; null: it is neither. */
+function dataOf(bytes: Buffer, contentType: string) {
+  if (bytes.length === 0) return { body: null }
   const type = contentType.split(';')[0]?.trim().toLowerCase() ?? ''
-  if (IS_JSON.test(type)) return { body: parsed(new TextDecoder().decode(bytes)), encoded: false }
-  if (!IS_TEXT.test(type)) return base64Of(bytes)
-  return { body: textOf(bytes, contentType), encoded: false }
+  if (IS_JSON.test(type)) return { body: parsed(new TextDecoder().decode(bytes)) }
+  return IS_TEXT.test(type) ? { body: textOf(bytes, contentType) } : null
 }
-
-const base64Of = (bytes: Buffer): Body => ({ body: bytes.toString('base64'), encoded: true })
 
 /** Nesting depth of a body. A context accepts values of 200 levels, of which the answer itself is one. */
 const MAX_DEPTH = 199

@@ -1,9 +1,8 @@
 // steps: checks the arguments of `Http.request`, and converts them to a request.
-import { validateHeaderName, validateHeaderValue } from 'node:http'
 import { isObject, type Json, type JsonObject } from '../../../model/json/value.ts'
 
 const MIB_BYTES = 1024 * 1024
-const MAX_SIZE = 16 * MIB_BYTES
+const MAX_SIZE_BYTES = 16 * MIB_BYTES
 /** The longest time that a timer supports. */
 const MAX_TIMEOUT_SECONDS = 2_147_483
 
@@ -24,18 +23,7 @@ const IGNORED_HEADERS: ReadonlySet<string> = new Set([
   'content-length',
 ])
 
-export interface HttpCall {
-  readonly method: string
-  readonly url: URL
-  /** By lower-case name. */
-  readonly headers: ReadonlyMap<string, string>
-  readonly body: string | Buffer | null
-  /** Milliseconds. */
-  readonly timeout: number
-  readonly followRedirects: boolean
-  /** Bytes. */
-  readonly maxSize: number
-}
+export type HttpCall = Readonly<ReturnType<typeof httpCall>>
 
 /**
  * A request that cannot be sent, or whose response cannot be read. The message contains neither IP addresses nor
@@ -46,17 +34,19 @@ export class HttpError extends Error {
 }
 
 /** @param traceparent sent unless the service sends a header of that name. @throws HttpError */
-export function httpCall(args: JsonObject, traceparent?: string): HttpCall {
+export function httpCall(args: JsonObject, traceparent?: string) {
   const { method, url, query, timeout, followRedirects, maxSize, body, encoded } = args
   const headers = headersOf(args['headers'] ?? null)
   const call = {
     method: methodOf(method ?? 'GET'),
     url: withQuery(urlOf(url ?? null), query ?? null),
+    /** Milliseconds. */
     timeout: numberOf('timeout', timeout ?? 30, MAX_TIMEOUT_SECONDS) * 1000,
     followRedirects: flagOf('followRedirects', followRedirects ?? true),
-    maxSize: numberOf('maxSize', maxSize ?? MIB_BYTES, MAX_SIZE),
+    /** Bytes. */
+    maxSize: numberOf('maxSize', maxSize ?? MIB_BYTES, MAX_SIZE_BYTES),
     headers,
-    body: (flagOf('encoded', encoded ?? false) ? bytesOf : bodyOf)(body ?? null, headers),
+    body: bodyOf(body ?? null, flagOf('encoded', encoded ?? false), headers),
   }
   if (!headers.has('user-agent')) headers.set('user-agent', 'actorflux')
   if (traceparent !== undefined && !headers.has('traceparent')) headers.set('traceparent', traceparent)
@@ -101,23 +91,20 @@ function withQuery(url: URL, query: Json) {
 
 /** Repeated headers are joined (RFC 9110, 5.3; for cookies RFC 6265, 5.4). */
 function headersOf(value: Json) {
-  const headers = new Map<string, string>()
-  for (const [given, text] of headerPairs(value)) {
-    const name = given.toLowerCase()
-    if (IGNORED_HEADERS.has(name)) continue
+  const headers = new Headers()
+  for (const [name, text] of headerPairs(value)) {
+    if (IGNORED_HEADERS.has(name.toLowerCase())) continue
     try {
-      validateHeaderName(name)
-      validateHeaderValue(name, text)
+      headers.append(name, text)
     } catch {
-      throw new HttpError(`HTTP forbids the header ${JSON.stringify(given)}, or its value`)
+      throw new HttpError(`HTTP forbids the header ${JSON.stringify(name)}, or its value`)
     }
-    const earlier = headers.get(name)
-    headers.set(name, earlier === undefined ? text : earlier + (name === 'cookie' ? '; ' : ', ') + text)
   }
   return headers
 }
 
-function headerPairs(value: Json): [string, string][] {
+/** Headers as pairs of strings: an object, or a list of `{ name, value }`. @throws HttpError */
+export function headerPairs(value: Json): [string, string][] {
   if (value === null) return []
   if (isObject(value)) return pairsOf(value)
   if (!Array.isArray(value)) throw new HttpError('"headers" must be an object, or a list of { name, value }')
@@ -128,24 +115,19 @@ function headerPairs(value: Json): [string, string][] {
   })
 }
 
-/** The body as text. Sets the header `content-type` if it is missing. */
-function bodyOf(value: Json, headers: Map<string, string>) {
+/** The body as text, or as bytes if it is base64. Sets the header `content-type` if it is missing. */
+function bodyOf(value: Json, encoded: boolean, headers: Headers) {
   if (value === null) return null
-  const type = headers.get('content-type')
-  if (type === undefined)
-    headers.set('content-type', typeof value === 'string' ? 'text/plain;charset=UTF-8' : 'application/json')
-  if (typeof value === 'string') return value
-  return type !== undefined && /^\s*application\/x-www-form-urlencoded\b/i.test(type) && isObject(value)
+  const isText = typeof value === 'string'
+  if (encoded && !(isText && value.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(value)))
+    throw new HttpError('"body" must be base64 where "encoded" is true')
+  const own = encoded ? 'application/octet-stream' : isText ? 'text/plain;charset=UTF-8' : 'application/json'
+  const type = headers.get('content-type') ?? own
+  headers.set('content-type', type)
+  if (isText) return encoded ? Buffer.from(value, 'base64') : value
+  return /^\s*application\/x-www-form-urlencoded\b/i.test(type) && isObject(value)
     ? new URLSearchParams(pairsOf(value)).toString()
     : JSON.stringify(value)
-}
-
-function bytesOf(value: Json, headers: Map<string, string>) {
-  if (value === null) return null
-  if (typeof value !== 'string' || value.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(value))
-    throw new HttpError('"body" must be base64 where "encoded" is true')
-  if (!headers.has('content-type')) headers.set('content-type', 'application/octet-stream')
-  return Buffer.from(value, 'base64')
 }
 
 function numberOf(key: string, value: Json, max: number) {

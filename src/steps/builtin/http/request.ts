@@ -69,10 +69,10 @@ function redirected(call: HttpCall, target: URL, status: number): HttpCall {
   const { method, url } = call
   const isGet =
     status === 303 ? method !== 'HEAD' && method !== 'GET' : (status === 301 || status === 302) && method === 'POST'
-  const left = new Map([...call.headers].filter(([name]) => target.origin === url.origin || HARMLESS.has(name)))
-  if (!isGet) return { ...call, url: target, headers: left }
-  for (const name of left.keys()) if (name.startsWith('content-')) left.delete(name)
-  return { ...call, method: 'GET', url: target, headers: left, body: null }
+  const left = [...call.headers].filter(
+    ([name]) => (target.origin === url.origin || HARMLESS.has(name)) && !(isGet && name.startsWith('content-')),
+  )
+  return { ...call, url: target, headers: new Headers(left), ...(isGet && { method: 'GET', body: null }) }
 }
 
 function send({ method, url, headers, body }: HttpCall, allowPrivate: boolean, signal: AbortSignal) {

@@ -1,5 +1,5 @@
-// engine/time: pauses, and work that is repeated.
-import type { Clock } from '../../ports/clock.ts'
+// ports: pauses, and work that is repeated, by a clock.
+import type { Clock } from './clock.ts'
 
 /** Resolves after that time, or when the signal aborts. */
 export function pause(clock: Clock, milliseconds: number, signal?: AbortSignal): Promise<void> {

@@ -1,6 +1,6 @@
 // Who may start: so many at once of each kind, the others in order, and no more of them remembered than there is room.
 import { expect, test } from 'vitest'
-import { Slots } from '../../src/steps/slots.ts'
+import { Slots } from '../../src/model/slots.ts'
 
 const all = (slots: Slots) => {
   const ids: number[] = []

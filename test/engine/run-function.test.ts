@@ -2,9 +2,9 @@
 import { expect, test, vi } from 'vitest'
 import type { Json } from '../../src/model/json/value.ts'
 import type { StepRunner } from '../../src/ports/steps.ts'
-import { createDispatcher } from '../../src/steps/dispatcher.ts'
+import { runFunction } from '../../src/engine/steps/steps.ts'
 import { SimulatedClock } from '../support/simulated-clock.ts'
-import { flux } from './flux.ts'
+import { flux } from '../steps/flux.ts'
 
 const name = { package: 'p', className: 'Fn', methodName: 'f' }
 
@@ -13,9 +13,12 @@ const never = () => Promise.reject(new Error('it runs in this process'))
 /** Runs a function with these arguments. */
 function open(run: StepRunner['run'], args = {}) {
   const clock = new SimulatedClock()
-  const dispatcher = createDispatcher({ runner: { run, runIsolated: never, runScript: never }, clock })
   const controller = new AbortController()
-  const result = dispatcher.run({ name, args, flux, isolate: false, timeoutMs: 5_000, controller })
+  const call = { ...name, args, flux }
+  const result = runFunction(
+    { runner: { run, runIsolated: never }, clock, secrets: undefined },
+    { call, hasSecrets: false, isolate: false, timeout: 5_000, controller },
+  )
   return { clock, controller, result }
 }
 const deaf = () => new Promise<Json>(() => {})
