@@ -53,7 +53,7 @@ const MAX_COUNTED_MS = 1000
 /** Time limit for stopping the server's thread to examine it, and the pause before the next attempt. */
 const EXAMINE_MS = 700
 const EXAMINE_AGAIN_MS = 1000
-/** Time limit for writing the note before the process ends, and for ending it from within. */
+/** Time limit for writing the note before the cause is logged, and for ending the process from within. */
 const NOTE_MS = 5000
 const EXIT_MS = 1000
 
@@ -107,11 +107,12 @@ async function watch() {
     }
     blockedMs = until + performance.now() - began
     if (blockedMs >= options.named && reported !== verdict) {
+      await Promise.race([noteWritten, sleep(NOTE_MS)])
       report(verdict)
       reported = verdict
     }
     if (blockedMs >= end) {
-      await endProcess(verdict, noteWritten)
+      await endProcess(verdict)
       break
     }
     const again = verdict.stack === null ? blockedMs + EXAMINE_AGAIN_MS : Infinity
@@ -141,10 +142,9 @@ async function writeNote(beats: number, { standstill }: Verdict) {
 const report = ({ step, reason, stack }: Verdict) =>
   log.error('the event loop stands still', { ...step, reason, stack })
 
-async function endProcess(verdict: Verdict, noteWritten: Promise<void>) {
+async function endProcess(verdict: Verdict) {
   // A debugger may have been attached meanwhile.
   if ((await examineThread(EXAMINE_MS))?.facts.isDebugged === true) return
-  await Promise.race([noteWritten, sleep(NOTE_MS)])
   log.error('the event loop stood still for too long: the process ends, to be started again', {
     contextId: verdict.step?.contextId,
     exitCode: EXIT_CODE,
