@@ -112,7 +112,8 @@ async function watch() {
       reported = verdict
     }
     if (blockedMs >= end) {
-      await endProcess(verdict)
+      // It may have gone on while the note was written.
+      if (shared.beats === beats) await endProcess(verdict)
       break
     }
     const again = verdict.stack === null ? blockedMs + EXAMINE_AGAIN_MS : Infinity
