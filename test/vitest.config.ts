@@ -2,7 +2,7 @@ import { dirname, relative, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { defineConfig, type Plugin } from 'vitest/config'
 import { BUNDLE, MODULES } from './support/build.ts'
-import { CoreLine, LEFT_OUT } from './support/left-out.ts'
+import { CoreLine } from './support/left-out.ts'
 
 /** What `npm test` leaves out. `npm run test:all` and the CI run it. */
 const BEYOND_CORE = [
@@ -44,9 +44,12 @@ const BEYOND_CORE = [
   'test/regular-expressions.test.ts',
 ]
 
-/** How much the random tests try, and tests of load send. What is not named has its default where the test stands. */
+/**
+ * How much the random tests try, what tests of load send, and whether a test of the layers above the store runs on the
+ * first of its stores alone. What is not named has its default where the test stands.
+ */
 const MODES: { readonly [mode: string]: { readonly [variable: string]: string } } = {
-  core: { FUZZ_RUNS: '100', SIMULATED_SEEDS: '60', LOAD: '0.1' },
+  core: { FUZZ_RUNS: '100', SIMULATED_SEEDS: '60', LOAD: '0.1', STORES: 'first' },
   /** `npm run fuzz` */
   fuzz: { FUZZ_RUNS: '20000' },
 }
@@ -115,8 +118,6 @@ export default defineConfig(({ mode }) => {
   }
   const isCore = mode === 'core'
   const beyond = isCore ? BEYOND_CORE : []
-  /** Counted, and not run. */
-  const leftOut = { include: BEYOND_CORE, isolate: false, runner: resolve(import.meta.dirname, 'support/left-out.ts') }
   return {
     test: {
       ...common,
@@ -136,7 +137,6 @@ export default defineConfig(({ mode }) => {
             isolate: false,
           },
         },
-        ...(isCore ? [{ plugins: [startBuilt], test: { ...common, name: LEFT_OUT, ...leftOut } }] : []),
       ],
     },
   }

@@ -2,7 +2,7 @@
 // derived from it. Answers are named components of the OpenAPI document.
 import { z } from 'zod'
 import type { Role } from '../model/caller.ts'
-import { type FieldError, FluxError, invalid, malformed } from '../model/failure.ts'
+import { type FieldError, invalid, malformed } from '../model/failure.ts'
 import { isObject, type JsonObject } from '../model/json/value.ts'
 import { unknownFields } from '../model/unknown-fields.ts'
 
@@ -153,7 +153,7 @@ function refusalOf(
   const form = issues.filter(({ path }) => isForm(path))
   if (form.length === 0) return invalid('some of what was sent is not valid', errorsOf(issues))
   const detail = form.map(({ path, message }) => [...path, message].join(' ')).join('; ')
-  return new FluxError({ kind: 'malformed', detail, errors: errorsOf(form) })
+  return malformed(detail, errorsOf(form))
 }
 
 /** `at`: the pointer to what was parsed. */
@@ -169,17 +169,9 @@ export const describeErrors = (errors: readonly FieldError[]): string =>
 
 const components = z.registry<{ id: string }>()
 
-/** `xml`: name of its root element in XML. */
-interface Naming {
-  readonly xml?: string
-  readonly namespace?: string
-  readonly description?: string
-}
-
-/** @param naming the name of its root element in XML, if there is nothing more to say */
-export function component<T extends z.ZodType>(id: string, schema: T, naming: string | Naming = {}): T {
-  const { xml, namespace, ...more } = typeof naming === 'string' ? { xml: naming } : naming
-  const named = schema.meta({ ...(xml && { xml: { name: xml, namespace } }), ...more })
+/** @param naming the name of its root element in XML, or what the document says of it */
+export function component<T extends z.ZodType>(id: string, schema: T, naming: string | object = {}): T {
+  const named = schema.meta(typeof naming === 'string' ? { xml: { name: naming } } : { ...naming })
   components.add(named, { id })
   return named
 }

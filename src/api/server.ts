@@ -21,7 +21,7 @@ export const problemSchema = component(
     hint: text.optional().describe('Says that no service knows the event that was sent'),
     context: contextAnswer.optional().describe('Only in problems of waits: the context, as it is'),
   }),
-  { xml: 'problem', namespace: PROBLEM_NAMESPACE, description: 'RFC 9457' },
+  { xml: { name: 'problem', namespace: PROBLEM_NAMESPACE }, description: 'RFC 9457' },
 )
 
 /** The answer of a webhook whose workflow has paused. Other answers of workflows may be any data. */

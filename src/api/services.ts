@@ -67,7 +67,7 @@ export const SERVICE_CALLS = {
         'true: with the models that it refers to, in `models`, so that it needs no other files',
       ).optional(),
     },
-    answer: component('Definition', object, { xml: 'definition', description: 'The file of the service' }),
+    answer: component('Definition', object, { xml: { name: 'definition' }, description: 'The file of the service' }),
     answerExample: {
       states: [
         { name: 'WaitForDecision', waiting: true, transitions: [{ event: 'approve', to: 'Approved' }] },
@@ -121,7 +121,7 @@ export const SERVICE_CALLS = {
     summary: 'Show a service, or the definition that a context was started with, as a machine of XState v5',
     route: '/flux-api/machine',
     answer: component('Machine', object, {
-      xml: 'machine',
+      xml: { name: 'machine' },
       description: 'Configuration for `createMachine` of XState v5: a picture, without conditions and actions',
     }),
     answerExample: {

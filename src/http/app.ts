@@ -1,43 +1,47 @@
 // http: the application: all routes, and the answers to errors that they throw. It needs no socket; see server.ts.
 import { Hono, type Context, type MiddlewareHandler } from 'hono'
 import { cors } from 'hono/cors'
-import { HTTPException } from 'hono/http-exception'
 import { METHOD_NAME_ALL, METHODS, type Result, type Router } from 'hono/router'
 import { RegExpRouter } from 'hono/router/reg-exp-router'
 import { TrieRouter } from 'hono/router/trie-router'
 import type { H, RouterRoute } from 'hono/types'
-import { denial, type Caller } from '../model/caller.ts'
+import { denial } from '../model/caller.ts'
 import { FluxError, unavailable, type Failure } from '../model/failure.ts'
 import { quotaHeaders, takeQuota } from './request/quotas.ts'
 import { failureLog } from './answers/failure-log.ts'
-import { addFluxApi, type FluxApiOptions, type FluxApiParts } from './api/routes.ts'
-import { addDocs, addFluxSchema, type FluxSchemaParts } from './docs/routes.ts'
-import { problemFormat } from './formats/codecs.ts'
+import { addFluxApi, type FluxApiOptions } from './api/routes.ts'
+import { addDocs, addFluxSchema } from './docs/routes.ts'
+import { problemFormat, wantsPage } from './formats/codecs.ts'
 import { encodeXml } from './formats/xml/encode.ts'
-import { addHome, type About } from './docs/home.ts'
 import { authorizationOf, headerOf, type Env } from './request/incoming.ts'
 import { Answers } from './answers/answers.ts'
 import { addOpenApi } from './docs/openapi.ts'
-import { moveStreams, type LiveOptions } from './live/routes.ts'
-import { readForm, type FormFields } from './request/form.ts'
+import { moveStreams, type LiveOptions, type StreamMoves } from './live/routes.ts'
+import { readForm, type FormLimits } from './request/form.ts'
 import { isLocal, originGuard, type OriginGuard, type OriginGuardOptions } from './request/origin-guard.ts'
 import { problemAnswer, problemResponse, statusOf } from './formats/problem.ts'
 import { addWebhooks, type WebhookOptions } from './webhooks/webhooks.ts'
+
+export interface About {
+  readonly name: string
+  readonly version: string
+}
 
 export interface AppOptions
   extends
     Omit<FluxApiOptions, 'answers' | 'stream'>,
     LiveOptions,
     Omit<WebhookOptions, 'answers' | 'refuse'>,
-    Pick<FluxSchemaParts, 'fluxSchema'>,
     OriginGuardOptions {
   /** Why requests cannot be served at present; null if they can. */
   readonly ready: () => string | null
   readonly about: About
+  /** Makes the JSON Schema of .flux and .model files. */
+  readonly fluxSchema: () => object
   /** Names of the services that are skipped because of faults; none if left out. */
   readonly skipped?: () => readonly string[]
   /** The pages under /inspector. */
-  readonly inspector: (host: InspectorHost) => Hono
+  readonly inspector: (host: ReturnType<typeof hostOf>) => Hono
   /** Bytes that large answers under way may hold together. */
   readonly maxAnswers: number
   /** Left out: there are none. */
@@ -52,54 +56,51 @@ interface MetricsOptions {
   readonly isOpen: boolean
 }
 
-/** What the application does for pages of others. Their context may be of any application. */
-interface InspectorHost extends OriginGuard {
-  readonly statusOf: (failure: Failure) => number
-  readonly readForm: (c: Context) => Promise<FormFields<string>>
-  readonly takeQuota: (c: Context, caller: Caller) => void
-  readonly xmlOf: (value: object, root: string) => string
-  readonly stream: (c: Context, caller: () => Caller) => Promise<Response>
-}
+/** What the application does for pages of others. */
+const hostOf = (guard: OriginGuard, stream: StreamMoves, limits: FormLimits) => ({
+  ...guard,
+  stream,
+  statusOf,
+  takeQuota,
+  xmlOf: encodeXml,
+  readForm: (c: Context<Env>) => readForm(c, limits),
+})
 
 /** Seconds for which a browser may cache the answer to a CORS preflight. */
 const CORS_AGE_SECONDS = 600
 
-export function createApp({
-  origins,
-  isLoopback,
-  allowedHosts,
-  about,
-  maxAnswers,
-  inspector,
-  metrics,
-  ...given
-}: AppOptions): Hono<Env> {
-  const { log } = given
-  const stream = moveStreams(given)
-  const answers = new Answers(maxAnswers)
-  const options = { ...given, answers, stream }
+export function createApp(options: AppOptions): Hono<Env> {
+  const { origins, inspector, metrics, log, requireAuth, authenticate } = options
+  const stream = moveStreams(options)
+  const answers = new Answers(options.maxAnswers)
+  const guard = originGuard(options)
+  const parts = { ...options, answers, stream, origins: guard }
   const app = new Hono<Env>({ router: new SplitRouter() })
-  const guard = originGuard({ origins, isLoopback, allowedHosts })
   if (origins.length > 0) app.use(sharing(origins, guard))
   // Health checks and webhooks answer to any host name, because load balancers and providers choose it.
-  addHealth(app, given)
-  addHome(app, about, guard)
-  addFluxApi(app, { ...options, origins: guard })
-  if (metrics) addMetrics(app, metrics, { ...options, origins: guard })
+  addHealth(app, options)
+  addHome(app, options.about, guard)
+  addFluxApi(app, parts)
+  if (metrics)
+    app.get('/metrics', async (c) => {
+      guard.checkHost(c)
+      const isFree = metrics.isOpen || (!requireAuth && isLocal(c))
+      const failure = isFree ? null : denial(authenticate(authorizationOf(c)), 'read')
+      if (failure) throw new FluxError(failure)
+      const { contentType, text } = await metrics.exposition()
+      return c.body(text, 200, { 'content-type': contentType, 'cache-control': 'no-store' })
+    })
   const refuse = refusing(answers)
-  addWebhooks(app, { ...options, refuse })
-  app.route(
-    '/inspector',
-    inspector({ ...guard, stream, statusOf, readForm: (c) => readForm(c, options), takeQuota, xmlOf: encodeXml }),
-  )
+  addWebhooks(app, { ...parts, refuse })
+  app.route('/inspector', inspector(hostOf(guard, stream, options)))
   const ownHost: MiddlewareHandler<Env> = (c, next) => {
     guard.checkHost(c)
     return next()
   }
   for (const path of ['/openapi.json', '/flux-schema.json', '/docs', '/docs/*']) app.use(path, ownHost)
-  addOpenApi(app, options)
-  addFluxSchema(app, options)
-  addDocs(app, options)
+  addOpenApi(app, parts)
+  addFluxSchema(app, answers, options.fluxSchema)
+  addDocs(app, answers)
 
   app.notFound((c) => {
     if (!c.req.path.startsWith('/api/')) guard.checkHost(c)
@@ -107,10 +108,7 @@ export function createApp({
     if (allow.length === 0) return refuse(c, { kind: 'noRoute', detail: 'nothing is served at this path' })
     return refuse(c, { kind: 'wrongMethod', detail: `this path takes ${allow.join(', ')}`, allow })
   })
-  app.onError((error, c) => {
-    if (error instanceof HTTPException) return error.getResponse()
-    return refuse(c, failureLog(c, log)(error))
-  })
+  app.onError((error, c) => refuse(c, failureLog(c, log)(error)))
   return app
 }
 
@@ -148,17 +146,23 @@ export function createWaitingApp(reason: string): Hono<Env> {
   return app
 }
 
-function addMetrics(
-  app: Hono<Env>,
-  { exposition, isOpen }: MetricsOptions,
-  { authenticate, origins, requireAuth }: Pick<FluxApiParts, 'authenticate' | 'origins' | 'requireAuth'>,
-): void {
-  app.get('/metrics', async (c) => {
+const NOT_KEPT = { 'cache-control': 'no-cache', vary: 'Accept' }
+
+/** Browsers are led to the pages of the inspector, other clients get links as JSON. */
+function addHome(app: Hono<Env>, { name, version }: About, origins: OriginGuard): void {
+  const links = {
+    inspector: '/inspector',
+    docs: '/docs',
+    openapi: '/openapi.json',
+    schema: '/flux-api/schema.xsd',
+    fluxSchema: '/flux-schema.json',
+    health: '/healthz',
+    ready: '/readyz',
+  }
+  app.get('/', (c) => {
     origins.checkHost(c)
-    const failure = isOpen || (!requireAuth && isLocal(c)) ? null : denial(authenticate(authorizationOf(c)), 'read')
-    if (failure) throw new FluxError(failure)
-    const { contentType, text } = await exposition()
-    return c.body(text, 200, { 'content-type': contentType, 'cache-control': 'no-store' })
+    if (wantsPage(headerOf(c, 'accept'))) return c.body(null, 302, { location: '/inspector', ...NOT_KEPT })
+    return c.json({ name, version, links }, 200, NOT_KEPT)
   })
 }
 

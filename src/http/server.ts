@@ -74,7 +74,16 @@ export async function listen(
   const answer = getRequestListener((request, env) => app.fetch(request, env), {
     errorHandler: (error) => onListenerError(error, log),
   })
-  const server = createServer({ ServerResponse: responseClass(() => closing), ...timeoutsOf(deadlines) })
+  const server = createServer({
+    ServerResponse: responseClass(() => closing),
+    // Node requires that the headers have no more time than the whole request.
+    headersTimeout: Math.min(deadlines.headers, deadlines.request),
+    requestTimeout: deadlines.request,
+    connectionsCheckingInterval: Math.min(MAX_CHECK_INTERVAL_MS, deadlines.headers, deadlines.request),
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    // Checked here instead, because Node's own refusal has no body.
+    requireHostHeader: false,
+  })
   // Their bytes are bounded. By its own bound, Node would pass over the last ones without a word, and a proof or a key
   // that comes twice with different values would not be noticed.
   server.maxHeadersCount = 0
@@ -110,16 +119,6 @@ export async function listen(
     },
   }
 }
-
-const timeoutsOf = ({ headers, request }: ListenOptions['deadlines']) => ({
-  // Node requires that the headers have no more time than the whole request.
-  headersTimeout: Math.min(headers, request),
-  requestTimeout: request,
-  connectionsCheckingInterval: Math.min(MAX_CHECK_INTERVAL_MS, headers, request),
-  keepAliveTimeout: KEEP_ALIVE_MS,
-  // Checked here instead, because Node's own refusal has no body.
-  requireHostHeader: false,
-})
 
 /** @throws Error with one line when the address cannot be used */
 async function bind(server: Server, host: string, port: number): Promise<{ address: string; port: number }> {

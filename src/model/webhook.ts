@@ -64,8 +64,6 @@ export interface WebhookCall {
   readonly request: JsonObject
   /** The unparsed body, for functions. */
   readonly rawBody: Uint8Array
-  /** The values that the request has for an input of that name. */
-  readonly textsOf: (name: string) => readonly string[]
   /** Milliseconds after which the call is answered in any case. */
   readonly timeout: number
   /** Called when the context is stored and the call's data is no longer held in memory. */

@@ -1,5 +1,6 @@
 // The alarm clock on BullMQ, in real time on a real Redis: never early, and soon enough whatever becomes of the jobs.
 import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, inject, test, vi } from 'vitest'
 import { BullAlarm } from '../../src/alarms/bullmq.ts'
@@ -114,10 +115,6 @@ async function startServer(onEnd: OnEnd, facts?: Facts): Promise<Server> {
   return server
 }
 
-const sleep = (milliseconds: number) =>
-  new Promise((resolve) => {
-    setTimeout(resolve, milliseconds)
-  })
 const keyOf = (namespace: string, name: string) => `{af:${namespace}:alarms}:rings:${name}`
 const jobsOf = async (namespace: string) =>
   (await redis.keys(keyOf(namespace, '*'))).filter((key) => /:\d+-[^:]+$/.test(key))

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { localAlarm } from '../../src/alarms/local.ts'
 import type { AlarmClock } from '../../src/ports/clock.ts'
 import { SimulatedClock } from '../support/simulated-clock.ts'
+import { silent } from '../support/silent.ts'
 
 const NOW = 1_760_000_000_000
 const quiet = (): void => {}
@@ -11,7 +12,7 @@ function quietAlarm(): { alarm: AlarmClock; clock: SimulatedClock } {
   const clock = new SimulatedClock(NOW)
   return {
     clock,
-    alarm: localAlarm({ clock, log: { trace: quiet, debug: quiet, info: quiet, warn: quiet, error: quiet } }),
+    alarm: localAlarm({ clock, log: silent }),
   }
 }
 
@@ -27,7 +28,7 @@ function alarmAt(answers: (number | null | Error)[] = []): {
   const [rings, errors]: [number[], unknown[]] = [[], []]
   const alarm = localAlarm({
     clock,
-    log: { trace: quiet, debug: quiet, info: quiet, warn: quiet, error: (...told) => void errors.push(told) },
+    log: { ...silent, error: (...told) => void errors.push(told) },
   })
   const ring = async (): Promise<number | null> => {
     rings.push(clock.now() - NOW)

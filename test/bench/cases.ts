@@ -1,5 +1,6 @@
 // What is measured. Each case speaks to a server over HTTP alone, and gives rows of the table.
-import { sleep, type Server } from '../support/server.ts'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Server } from '../support/server.ts'
 import type { Call } from './client.ts'
 import { ownMemory } from './footprint.ts'
 import { holdRequests } from './hold.ts'

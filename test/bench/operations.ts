@@ -1,6 +1,7 @@
 // An operation for very many contexts: what others notice of it, how far apart its progress is told, and that it goes on
 // after `kill -9`, on Redis at another server, with each context exactly once.
-import { sleep, type Server } from '../support/server.ts'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Server } from '../support/server.ts'
 import type { OperationView } from '../../src/api/operations.ts'
 import { event, spreadContexts, type Row, type Sizes } from './cases.ts'
 import { pace } from './load.ts'

@@ -2,13 +2,10 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { run } from '../../src/cli/run.ts'
 import { openLmdbStore } from '../../src/store/lmdb/store.ts'
 import { SimulatedClock } from '../support/simulated-clock.ts'
-import { NO_TERMINAL } from './world.ts'
-
-const quiet = (): void => {}
-const log = { trace: quiet, debug: quiet, info: quiet, warn: quiet, error: quiet }
+import { commandText } from './world.ts'
+import { silent as log } from '../support/silent.ts'
 
 let folder = ''
 beforeAll(async () => {
@@ -16,20 +13,7 @@ beforeAll(async () => {
 })
 afterAll(() => rm(folder, { recursive: true, force: true }))
 
-async function call(args: string[], env: Record<string, string> = {}) {
-  const [out, err]: [string[], string[]] = [[], []]
-  const code = await run(['doctor', ...args], {
-    env,
-    out: (line) => {
-      out.push(line)
-    },
-    ...NO_TERMINAL,
-    err: (line) => {
-      err.push(line)
-    },
-  })
-  return { code, out: out.join('\n'), err: err.join('\n') }
-}
+const call = (args: string[], env: Record<string, string> = {}) => commandText(['doctor', ...args], env)
 
 test('says how it is used', async () => {
   expect(await call(['--help'])).toMatchObject({ code: 0, out: expect.stringContaining('--data'), err: '' })

@@ -1,9 +1,9 @@
 // What a server tells never controls the terminal, whichever command shows it.
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { run } from '../../src/cli/run.ts'
 import { NO_TERMINAL } from './world.ts'
+import { listening, shut } from '../support/listening.ts'
 
 /** Sets a colour, the title of the window, erases the screen, and turns the text round. */
 const EVIL = '\u001b[31m\u001b]0;title\u0007\u009b2J\u202etext'
@@ -98,16 +98,9 @@ const server = createServer(({ url = '', headers }, response) => {
 })
 let url: string
 beforeAll(async () => {
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve)
-  })
-  // A server that listens on a port has such an address.
-  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  url = `http://127.0.0.1:${await listening(server)}`
 })
-afterAll(() => {
-  server.closeAllConnections()
-  server.close()
-})
+afterAll(() => shut(server))
 
 async function call(args: readonly string[], env: { readonly [variable: string]: string } = {}) {
   const [out, err, interrupt]: [string[], string[], AbortController] = [[], [], new AbortController()]

@@ -3,45 +3,31 @@ import { createHash, randomUUID } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, expect, inject, test } from 'vitest'
-import { run } from '../../src/cli/run.ts'
 import { createRuntime, moveData } from '../../src/main.ts'
 import { MAX_LOG_ROWS } from '../../src/model/context.ts'
 import type { RowWrite } from '../../src/model/rows.ts'
 import { readSettings } from '../../src/settings.ts'
 import { openLmdbStore } from '../../src/store/lmdb/store.ts'
-import { explore } from '../../src/store/redis/connection.ts'
-import { openRedisStore } from '../../src/store/redis/store.ts'
 import { contextOf, mustCommit, writeOf } from '../store/contract-support.ts'
 import { cleanUp, placeFor, type Place } from '../support/server.ts'
 import { SimulatedClock } from '../support/simulated-clock.ts'
-import { NO_TERMINAL } from './world.ts'
+import { commandText } from './world.ts'
 import { putDefinition } from '../support/stores.ts'
+import { silent as log } from '../support/silent.ts'
+import { openRedis } from '../support/redis-store.ts'
 
 const quiet = (): void => {}
-const log = { trace: quiet, debug: quiet, info: quiet, warn: quiet, error: quiet }
 
 afterEach(cleanUp)
 
-async function call(args: string[], env: Record<string, string>) {
-  const [out, err]: [string[], string[]] = [[], []]
-  const code = await run(args, {
-    ...NO_TERMINAL,
-    env,
-    out: (line) => void out.push(line),
-    err: (line) => void err.push(line),
-  })
-  return { code, out: out.join('\n'), err: err.join('\n') }
-}
-
 const namespaceOf = () => `test-${randomUUID()}`
 const move = ({ data }: Place, namespace: string, url = inject('redisUrl')) =>
-  call(['move', data, url], { ACTORFLUX_NAMESPACE: namespace })
+  commandText(['move', data, url], { ACTORFLUX_NAMESPACE: namespace })
 const hashOf = async ({ data }: Place, namespace: string) =>
   createHash('sha256')
     .update(await readFile(join(data, `${namespace}.mdb`)))
     .digest('hex')
-const redisIn = async (namespace: string) =>
-  openRedisStore({ address: await explore(inject('redisUrl')), namespace, partitions: 1, deadAfterMs: 60_000, log })
+const redisIn = (namespace: string) => openRedis({ namespace })
 
 const SERVICES = {
   'p/Wait.flux': {
@@ -298,5 +284,8 @@ test('what is not there is not moved', async () => {
     code: 1,
     err: expect.stringContaining('there is no data in'),
   })
-  expect(await call(['move', place.data], {})).toMatchObject({ code: 2, err: expect.stringContaining('are needed') })
+  expect(await commandText(['move', place.data], {})).toMatchObject({
+    code: 2,
+    err: expect.stringContaining('are needed'),
+  })
 })

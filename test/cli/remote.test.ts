@@ -2,15 +2,14 @@
 // codes.
 import { execFile } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, inject, test, vi } from 'vitest'
-import { run } from '../../src/cli/run.ts'
 import type { CliIo } from '../../src/cli/cli-io.ts'
 import { cleanUp, placeFor, startServer, type Server } from '../support/server.ts'
-import { NO_TERMINAL } from './world.ts'
+import { commandLines } from './world.ts'
+import { freePort } from '../support/listening.ts'
 
 const EVIL = 'a\u001b[31mred\u0007\u202e'
 
@@ -75,19 +74,8 @@ afterAll(async () => {
 })
 
 async function call(args: string[], more: Partial<CliIo> = {}) {
-  const [out, err]: [string[], string[]] = [[], []]
-  const code = await run(args, {
-    ...NO_TERMINAL,
-    env: { ACTORFLUX_URL: server.url },
-    out: (line) => {
-      out.push(line)
-    },
-    err: (line) => {
-      err.push(line)
-    },
-    ...more,
-  })
-  return { code, out: out.join('\n'), lines: out, err: err.join('\n') }
+  const { code, out: lines, err } = await commandLines(args, { ACTORFLUX_URL: server.url }, more)
+  return { code, out: lines.join('\n'), lines, err: err.join('\n') }
 }
 
 const typed = () => Promise.resolve('{"customer":"from stdin"}')
@@ -347,7 +335,7 @@ describe('exit codes', () => {
     const ids = [await started('--tag', 'ended'), await started('--tag', 'ended'), await started('--tag', 'ended')]
     for (const id of ids) await call(['event', 'send', 'paid', '--context-id', id, '--input', '{"sum":1}'])
     const filters = ['--tag', 'ended', '--status', 'COMPLETED']
-    const { code, err, lines } = await call(['context', 'pause', ...filters, '--yes', '--rate', '2', '--json'])
+    const { code, err, lines } = await call(['context', 'pause', ...filters, '--yes', '--rate', '5', '--json'])
     expect({ code, err }).toEqual({ code: 1, err: '' })
     expect(json(lines.at(-1))).toMatchObject({ status: 'done', done: 3, changed: 0, failed: 3 })
     const dones = lines.slice(0, -1).map((line): number => json(line).done)
@@ -372,14 +360,7 @@ describe('exit codes', () => {
   })
 
   test('1: nobody is there', { timeout: 30_000 }, async () => {
-    const taken = createServer().listen(0, '127.0.0.1')
-    const port = await new Promise<number>((resolve) => {
-      taken.once('listening', () => {
-        const address = taken.address()
-        resolve(typeof address === 'object' && address ? address.port : 0)
-      })
-    })
-    await new Promise((resolve) => taken.close(resolve))
+    const port = await freePort()
     const { code, out, err } = await call(['services', '--url', `http://127.0.0.1:${port}`])
     expect({ code, out }).toEqual({ code: 1, out: '' })
     expect(err).toMatch(new RegExp(`^actorflux: [^\\n]*${port}[^\\n]*ECONNREFUSED[^\\n]*; is it running\\? [^\\n]*$`))

@@ -6,10 +6,9 @@ import { beforeEach, describe, expect, inject, onTestFinished, test } from 'vite
 import { openTokens } from '../../src/access/authenticate.ts'
 import { readTokens } from '../../src/access/tokens.ts'
 import { CALL_LIST } from '../../src/api/calls.ts'
-import { run } from '../../src/cli/run.ts'
 import { ROLE_MEANINGS } from '../../src/model/caller.ts'
 import { tokenFile } from '../access/folder.ts'
-import { NO_TERMINAL } from './world.ts'
+import { commandLines } from './world.ts'
 
 const DAY = 86_400_000
 
@@ -19,18 +18,8 @@ beforeEach(async () => {
 })
 
 async function token(...args: string[]) {
-  const [out, err]: [string[], string[]] = [[], []]
-  const code = await run(['token', ...args], {
-    env: { ACTORFLUX_TOKENS: file },
-    out: (line) => {
-      out.push(line)
-    },
-    ...NO_TERMINAL,
-    err: (line) => {
-      err.push(line)
-    },
-  })
-  return { code, out, err: err.join('\n') }
+  const { err, ...told } = await commandLines(['token', ...args], { ACTORFLUX_TOKENS: file })
+  return { ...told, err: err.join('\n') }
 }
 
 async function rolesOf(text: string | undefined) {
@@ -163,21 +152,9 @@ describe('token list', () => {
 
 describe('the file of tokens', () => {
   test('is all that matters of the settings', async () => {
-    const out: string[] = []
     const env = { ACTORFLUX_TOKENS: file, ACTORFLUX_PORT: 'abc', ACTORFLUX_REDIS_URL: 'none' }
-    expect(
-      await run(['token', 'list'], {
-        env,
-        out: (line) => {
-          out.push(line)
-        },
-        ...NO_TERMINAL,
-        err: (line) => {
-          out.push(line)
-        },
-      }),
-    ).toBe(0)
-    expect(out).toEqual(['NAME  ROLES  CREATED  EXPIRES  RATE'])
+    const told = { code: 0, out: ['NAME  ROLES  CREATED  EXPIRES  RATE'], err: [] }
+    expect(await commandLines(['token', 'list'], env)).toEqual(told)
   })
 
   test('needs its folder', async () => {

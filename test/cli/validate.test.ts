@@ -2,27 +2,14 @@ import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, inject, test } from 'vitest'
-import { run } from '../../src/cli/run.ts'
 import { reportLines } from '../../src/cli/report.ts'
 import { LoadError, startServer } from '../../src/main.ts'
 import { readSettings } from '../../src/settings.ts'
-import { END, folderOf, quiet } from '../definitions/catalog-files.ts'
-import { NO_TERMINAL } from './world.ts'
+import { END, folderOf } from '../definitions/catalog-files.ts'
+import { commandLines } from './world.ts'
+import { silent } from '../support/silent.ts'
 
-async function validate(args: string[], env: Record<string, string> = {}) {
-  const [out, err]: [string[], string[]] = [[], []]
-  const code = await run(['validate', ...args], {
-    env,
-    out: (line) => {
-      out.push(line)
-    },
-    ...NO_TERMINAL,
-    err: (line) => {
-      err.push(line)
-    },
-  })
-  return { code, out, err }
-}
+const validate = (args: string[], env: Record<string, string> = {}) => commandLines(['validate', ...args], env)
 
 describe('validate', () => {
   test('needs no more settings than it uses', async () => {
@@ -105,7 +92,7 @@ async function refusal(service: unknown, env: Record<string, string>): Promise<s
     ACTORFLUX_DATA: join(folder, '.data'),
     ACTORFLUX_PORT: '0',
   })
-  const error: unknown = await startServer(settings, { log: quiet, env }).catch((thrown: unknown) => thrown)
+  const error: unknown = await startServer(settings, { log: silent, env }).catch((thrown: unknown) => thrown)
   expect(error).toBeInstanceOf(LoadError)
   return error instanceof LoadError ? reportLines(error.report) : []
 }

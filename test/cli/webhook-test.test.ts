@@ -2,13 +2,11 @@
 // the scheme's own `verify`.
 import { execFile } from 'node:child_process'
 import { generateKeyPairSync, hash } from 'node:crypto'
-import { once } from 'node:events'
 import { readFile, writeFile } from 'node:fs/promises'
 import { createServer, type RequestListener } from 'node:http'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { describe, expect, onTestFinished, test } from 'vitest'
-import { run } from '../../src/cli/run.ts'
+import { describe, expect, test } from 'vitest'
 import type { JsonObject } from '../../src/model/json/value.ts'
 import {
   WEBHOOK_SCHEME_NAMES,
@@ -19,7 +17,8 @@ import {
 import { WEBHOOK_SCHEMES } from '../../src/model/webhook-schemes/schemes.ts'
 import { compilePayload } from '../../src/model/webhook-schemes/hmac.ts'
 import { END, folderOf } from '../definitions/catalog-files.ts'
-import { NO_TERMINAL } from './world.ts'
+import { commandLines } from './world.ts'
+import { listening } from '../support/listening.ts'
 
 interface Received extends ReceivedWebhook {
   readonly text: string
@@ -46,27 +45,13 @@ async function receiver(status = 202, answer = '{"contextId":7}'): Promise<Recei
       response.writeHead(status, { 'content-type': 'application/json' }).end(answer)
     })
   }
-  const server = createServer(listener).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => void server.close())
-  const address = server.address()
-  if (address === null || typeof address === 'string') throw new Error('no port')
-  return { url: `http://127.0.0.1:${address.port}`, received }
+  return { url: `http://127.0.0.1:${await listening(createServer(listener))}`, received }
 }
 
 async function webhookTest(args: readonly string[], env: Record<string, string>) {
-  const [out, err]: [string[], string[]] = [[], []]
-  const code = await run(['webhook', 'test', ...args], {
-    env: { ACTORFLUX_LOG_LEVEL: 'error', ...env },
-    out: (line) => {
-      out.push(line)
-    },
-    ...NO_TERMINAL,
-    err: (line) => {
-      err.push(line)
-    },
-  })
-  return { code, out, err: err.join('\n') }
+  const all = { ACTORFLUX_LOG_LEVEL: 'error', ...env }
+  const { err, ...told } = await commandLines(['webhook', 'test', ...args], all)
+  return { ...told, err: err.join('\n') }
 }
 
 const service = (...entries: readonly JsonObject[]) => ({
@@ -440,10 +425,7 @@ test.each([
   [['webhook'], 2, 'webhook needs a command: list, deliveries, replay, test'],
   [['webhook', 'tst'], 2, 'there is no command webhook tst'],
 ])('%j', async (args, code, told) => {
-  const lines: string[] = []
-  const write = (line: string) => {
-    lines.push(line)
-  }
-  expect(await run(args, { ...NO_TERMINAL, env: {}, out: write, err: write })).toBe(code)
-  expect(lines.join('\n')).toContain(told)
+  const { out, err, ...ended } = await commandLines(args)
+  expect(ended).toEqual({ code })
+  expect([...out, ...err].join('\n')).toContain(told)
 })

@@ -6,6 +6,7 @@ import { streamMoves } from '../../src/client/moves.ts'
 import { startProxy, type Proxy } from '../support/proxy.ts'
 import { cleanUp, placeFor, startServer } from '../support/server.ts'
 import { SERVICES } from './services.ts'
+import { listening } from '../support/listening.ts'
 
 let direct: Client
 let client: Client
@@ -94,18 +95,7 @@ async function told(...answers: ((response: ServerResponse) => void)[]) {
     request.resume()
     answers[Math.min(urls.length, answers.length) - 1]?.(response)
   })
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve)
-  })
-  const address = server.address()
-  return {
-    urls,
-    url: `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}`,
-    close() {
-      server.closeAllConnections()
-      server.close()
-    },
-  }
+  return { urls, url: `http://127.0.0.1:${await listening(server)}` }
 }
 
 const at = (id: string) => `/flux-api/stream?fluxName=F&lastEventId=${id}`
@@ -127,7 +117,6 @@ test('a stream on which nothing comes any more, or that says goodbye, is opened 
   await expect(reading).rejects.toMatchObject({ status: 401 })
   expect(items).toEqual([{ version: 1 }, { dropped: { count: 3 } }])
   expect(server.urls).toEqual(['/flux-api/stream?fluxName=F', at('a'), at('b'), at('b'), at('b')])
-  server.close()
 })
 
 const answer = (response: ServerResponse, ...lines: object[]) =>
@@ -158,5 +147,4 @@ test('lines that the server breaks off go on where it may serve again; else the 
     { n: 2, status: 200 },
     { done: false, lines: 3, ok: 3, failed: 0, problem: problem(413) },
   ])
-  server.close()
 })

@@ -8,6 +8,7 @@ import { launchChromium } from '../support/chromium.ts'
 import { cleanUp, placeFor, startServer } from '../support/server.ts'
 import { buildClient, type BuiltClient } from './built.ts'
 import { SERVICES } from './services.ts'
+import { listening } from '../support/listening.ts'
 
 const PAGE = '<!doctype html><title>A page</title>'
 
@@ -66,11 +67,7 @@ beforeAll(async () => {
         () => response.writeHead(404).end(),
       )
   })
-  await new Promise<void>((resolve) => {
-    files.listen(0, '127.0.0.1', resolve)
-  })
-  const address = files.address()
-  foreign = `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}`
+  foreign = `http://127.0.0.1:${await listening(files)}`
 })
 afterAll(async () => {
   await browser?.close()

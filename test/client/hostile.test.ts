@@ -1,16 +1,9 @@
 // Servers that are none, or mean no good: what they answer is an error after a while, and takes a bounded memory.
-import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http'
+import { createServer, type RequestListener, type ServerResponse } from 'node:http'
 import { getEventListeners } from 'node:events'
-import { afterEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { ConnectionError, createClient, Problem, type ClientOptions } from '../../src/client/client.ts'
-
-const servers: Server[] = []
-afterEach(() => {
-  for (const server of servers.splice(0)) {
-    server.closeAllConnections()
-    server.close()
-  }
-})
+import { listening } from '../support/listening.ts'
 
 /** A server that answers as it is told, and what it was asked. */
 async function serving(answer: RequestListener) {
@@ -20,12 +13,7 @@ async function serving(answer: RequestListener) {
     seen.push(`${request.method} ${request.url}`)
     answer(request, response)
   })
-  servers.push(server)
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve)
-  })
-  const address = server.address()
-  const url = `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}`
+  const url = `http://127.0.0.1:${await listening(server)}`
   return { url, seen, client: (options: Partial<ClientOptions> = {}) => createClient({ url, retries: 1, ...options }) }
 }
 

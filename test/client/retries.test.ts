@@ -1,7 +1,8 @@
 // Calls that fail on their way: what is sent again, under which key and when, and what is not.
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import { afterEach, describe, expect, test } from 'vitest'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { describe, expect, test } from 'vitest'
 import { ConnectionError, createClient, Problem, type ClientOptions } from '../../src/client/client.ts'
+import { listening } from '../support/listening.ts'
 
 interface Seen {
   readonly method: string | undefined
@@ -12,14 +13,6 @@ interface Seen {
 }
 
 type Answer = (response: ServerResponse, request: IncomingMessage) => void
-
-const servers: Server[] = []
-afterEach(() => {
-  for (const server of servers.splice(0)) {
-    server.closeAllConnections()
-    server.close()
-  }
-})
 
 /** A server that answers one request after the other as it is told; the last answer stands for all that follow. */
 async function failing(...answers: Answer[]) {
@@ -36,13 +29,7 @@ async function failing(...answers: Answer[]) {
       answer?.(response, request)
     })
   })
-  servers.push(server)
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve)
-  })
-  const address = server.address()
-  const port = typeof address === 'object' ? address?.port : 0
-  const url = `http://127.0.0.1:${port}`
+  const url = `http://127.0.0.1:${await listening(server)}`
   return { url, seen, client: (options: Partial<ClientOptions> = {}) => createClient({ url, ...options }) }
 }
 

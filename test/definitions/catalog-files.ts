@@ -1,22 +1,20 @@
 // Folders of packages as tests write them, and what loading them comes to.
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { expect, onTestFinished } from 'vitest'
+import { expect } from 'vitest'
 import { stepRunner } from '../../src/steps/runner.ts'
 import { openCatalog } from '../../src/definitions/catalog.ts'
 import { readFolders } from '../../src/definitions/source/files.ts'
 import { disagreement } from './editor/agreement.ts'
+import { newFolder } from '../support/at-end.ts'
+import { silent } from '../support/silent.ts'
 
 /** Path below the folder to content; what isn't text or bytes becomes JSON. */
 export type Files = { readonly [path: string]: unknown }
 
-export const quiet = { trace() {}, debug() {}, info() {}, warn() {}, error() {} }
-
 /** A new folder, gone when the test is over. */
 export async function folderOf(files: Files): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'actorflux-'))
-  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  const folder = await newFolder()
   await write(folder, files)
   return folder
 }
@@ -33,7 +31,7 @@ export async function write(folder: string, files: Files): Promise<void> {
 
 /** Loads the services, and checks for each file that the JSON Schema for editors agrees with what loading says. */
 export async function open(...folders: string[]): ReturnType<typeof openCatalog> {
-  const opened = await openCatalog({ folders, runner: stepRunner({ log: quiet }), log: quiet })
+  const opened = await openCatalog({ folders, runner: stepRunner({ log: silent }), log: silent })
   const { fluxes, models } = await readFolders(folders)
   for (const [kind, files] of [['flux', fluxes] as const, ['model', models] as const])
     for (const { file, source } of files) {

@@ -5,7 +5,8 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import { stepRunner } from '../../src/steps/runner.ts'
 import { openCatalog } from '../../src/definitions/catalog.ts'
 import { watchFolders } from '../../src/definitions/watcher.ts'
-import { END, folderOf, open, quiet, write } from './catalog-files.ts'
+import { END, folderOf, open, write } from './catalog-files.ts'
+import { silent } from '../support/silent.ts'
 
 const settle = () => pause(400)
 
@@ -90,8 +91,8 @@ test('a folder that is moved away is followed again when it comes back, and so i
 
 test('services run on as they were while their folder is away', async () => {
   const [one, other] = [await folderOf({ 'actors/p/A.flux': END }), await folderOf({ 'q/B.flux': END })]
-  const runner = stepRunner({ log: quiet })
-  const { catalog } = await openCatalog({ folders: [join(one, 'actors'), other], runner, log: quiet })
+  const runner = stepRunner({ log: silent })
+  const { catalog } = await openCatalog({ folders: [join(one, 'actors'), other], runner, log: silent })
   const mount = vi.spyOn(runner, 'mount')
   await rename(join(one, 'actors'), join(one, 'away'))
   expect(await catalog.reload()).toEqual([

@@ -7,9 +7,10 @@ import { promisify } from 'node:util'
 import { afterEach, expect, inject, test } from 'vitest'
 import { checkServices } from '../../src/main.ts'
 import { readSettings } from '../../src/settings.ts'
-import { ACTORS, SILENT } from '../examples/examples.ts'
+import { ACTORS } from '../examples/examples.ts'
 import { cleanUp, placeFor, startServer } from '../support/server.ts'
 import { isFile, readDocuments, withBlock, type Block } from './documents.ts'
+import { silent } from '../support/silent.ts'
 
 const blocks = (await readDocuments()).flatMap((document) => document.blocks)
 const inLanguage = (language: string) => blocks.filter((block) => block.language === language)
@@ -81,7 +82,7 @@ async function load(files: { readonly [path: string]: unknown }) {
   const {
     actors: [folder = ''],
   } = await placeFor(files)
-  return checkServices(readSettings({ ACTORFLUX_ACTORS: folder }), { log: SILENT, env: SECRETS })
+  return checkServices(readSettings({ ACTORFLUX_ACTORS: folder }), { log: silent, env: SECRETS })
 }
 
 /** What the parts of services call. */

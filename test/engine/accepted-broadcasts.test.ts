@@ -5,25 +5,16 @@ import { endOfAccepted, isReplayed, notedApi } from '../support/answers.ts'
 import { ANONYMOUS } from '../../src/model/caller.ts'
 import { inDoubt, unavailable } from '../../src/model/failure.ts'
 import type { CommitRequest } from '../../src/ports/store.ts'
-import { openBench, outputs, type Bench, type BenchOptions, type Files, SILENT_FEED } from '../support/engine.ts'
+import { openBench, outputs, type Bench, type BenchOptions, type Files } from '../support/engine.ts'
 import { held } from '../support/held.ts'
-import { MemoryStore } from '../../src/store/memory/memory-store.ts'
-import { Memory } from '../../src/store/memory/memory.ts'
-import { SimulatedClock } from '../support/simulated-clock.ts'
+import { BEAT_MS, SharedMemory } from '../support/shared-memory.ts'
+import type { SimulatedClock } from '../support/simulated-clock.ts'
 import { withVerbs } from '../support/stores.ts'
+import { COUNTER } from '../support/services.ts'
+import { storesOf } from '../support/effort.ts'
 
 const FILES: Files = {
-  'p/Count.flux': {
-    output: [{ name: 'n', type: 'integer', defaultValue: 0 }],
-    states: [
-      {
-        name: 'w',
-        waiting: true,
-        action: { type: 'map', lines: [{ type: 'set', expression: 'n + 1', evaluate: true, to: ['n'] }] },
-        transitions: [{ to: 'w', event: 'tick' }],
-      },
-    ],
-  },
+  'p/Count.flux': COUNTER,
   'p/Started.flux': {
     triggers: ['tick'],
     states: [{ name: 's', waiting: true, transitions: [{ to: 's', event: 'never' }] }],
@@ -35,7 +26,6 @@ const SECRET: Files = {
     states: [{ name: 'w', waiting: true, transitions: [{ to: 'w', event: 'tick' }] }],
   },
 }
-const BEAT_MS = 1000
 const MANY = 1300
 /** As many as are sent the event before it is stored how far it is. */
 const STAGE = 1000
@@ -49,10 +39,9 @@ const refuse = () => Promise.reject(unavailable('away'))
 const isDone = (bench: Bench, eventId: string) =>
   expect.poll(async () => (await receiptOf(bench, eventId)).done, { timeout: 40_000, interval: 20 }).toBe(true)
 
-describe.each([1, 3])('in a store of %i partitions, an event for many', (partitions) => {
-  let memory: Memory
+describe.each(storesOf([3, 1]))('in a store of %i partitions, an event for many', (partitions) => {
+  let shared: SharedMemory
   let clock: SimulatedClock
-  let servers: Bench[]
   /** Commits that the servers may still make; then the store is away. */
   let left: number
   /** Commits of contexts wait for it. */
@@ -65,51 +54,46 @@ describe.each([1, 3])('in a store of %i partitions, an event for many', (partiti
   /** What is done before the commit that holds an event, once. */
   let beforeHolding: (() => Promise<unknown>) | null
 
-  const open = async (options: BenchOptions = {}) => {
-    const store = new MemoryStore(memory)
-    const bench = await openBench(
+  const open = (options: BenchOptions = {}) =>
+    openBench(
       { ...FILES, ...SECRET },
       {
-        clock,
-        store: withVerbs(store, {
-          async readRow(row) {
-            if (row.space === 'broadcasts' && isAway) throw unavailable('away')
-            return store.readRow(row)
-          },
-          async commit(request: CommitRequest) {
-            isAway = losesStop && request.rows?.some(({ value }) => value?.includes('"stops":true')) === true
-            left -= 1
-            if (left < 0) throw unavailable('away')
-            if (request.writes.length > 0) await gate
-            if (request.rows?.some(({ space, value }) => space === 'held' && value !== null)) {
-              const first = beforeHolding
-              beforeHolding = null
-              await first?.()
-            }
-            const outcome = await store.commit(request)
-            const ends = request.rows?.some(({ space, value }) => space === 'broadcasts' && value === null) === true
-            if (!losesEnd || !ends) return outcome
-            losesEnd = false
-            throw inDoubt('the answer was lost')
-          },
-        }),
-        others: { beat: BEAT_MS, feed: SILENT_FEED },
+        ...shared.server(),
+        wrap: (store) =>
+          withVerbs(store, {
+            async readRow(row) {
+              if (row.space === 'broadcasts' && isAway) throw unavailable('away')
+              return store.readRow(row)
+            },
+            async commit(request: CommitRequest) {
+              isAway = losesStop && request.rows?.some(({ value }) => value?.includes('"stops":true')) === true
+              left -= 1
+              if (left < 0) throw unavailable('away')
+              if (request.writes.length > 0) await gate
+              if (request.rows?.some(({ space, value }) => space === 'held' && value !== null)) {
+                const first = beforeHolding
+                beforeHolding = null
+                await first?.()
+              }
+              const outcome = await store.commit(request)
+              const ends = request.rows?.some(({ space, value }) => space === 'broadcasts' && value === null) === true
+              if (!losesEnd || !ends) return outcome
+              losesEnd = false
+              throw inDoubt('the answer was lost')
+            },
+          }),
         bounds: { answeredBroadcast: 5 },
         ...options,
       },
     )
-    servers.push(bench)
-    return bench
-  }
   beforeEach(() => {
-    clock = new SimulatedClock(Date.UTC(2026, 0, 1))
-    memory = new Memory({ now: () => clock.now(), silence: 7 * BEAT_MS, partitions })
-    ;[servers, left, gate, losesEnd, beforeHolding] = [[], Infinity, Promise.resolve(), false, null]
+    shared = new SharedMemory(partitions)
+    ;({ clock } = shared)
+    ;[left, gate, losesEnd, beforeHolding] = [Infinity, Promise.resolve(), false, null]
     ;[losesStop, isAway] = [false, false]
   })
-  afterEach(async () => {
+  afterEach(() => {
     left = Infinity
-    await Promise.all(servers.map((bench) => bench.close()))
   })
 
   test('is accepted above the bound, without a key too, and moves each once', async () => {
@@ -128,9 +112,9 @@ describe.each([1, 3])('in a store of %i partitions, an event for many', (partiti
       counts: { moved: 6, started: 1, ignored: 0 },
     })
     expect(receipt.moved.map(({ contextId }) => contextId).sort((a, b) => a - b)).toEqual(ids)
-    expect(await new MemoryStore(memory).countRows({ space: 'broadcasts' })).toBe(0)
+    expect(await shared.store().countRows({ space: 'broadcasts' })).toBe(0)
     // Of what counts for the bound of keys its receipt is left, and the row of what it started.
-    expect(await new MemoryStore(memory).countRows({ space: 'items' })).toBe(2)
+    expect(await shared.store().countRows({ space: 'items' })).toBe(2)
   })
 
   test.each([{}, { eventId: 'e' }])('leaves room for keys when it is done: %j', async (more) => {
@@ -175,7 +159,6 @@ describe.each([1, 3])('in a store of %i partitions, an event for many', (partiti
     hold.release()
     await one.advance(1000)
     await one.engine.close({ grace: 0 })
-    servers.shift()
     expect(await countsOf(two, ids)).toEqual(ids.map(() => 1))
   })
 
@@ -290,7 +273,6 @@ describe.each([1, 3])('in a store of %i partitions, an event for many', (partiti
       await expect.poll(() => left < 0, { timeout: 40_000 }).toBe(true)
       // It says nothing any more, as if it were dead.
       one.engine.close({ grace: 0 }).catch(() => {})
-      servers.shift()
       left = Infinity
       const before = await receiptOf(two, eventId)
       expect(before).toMatchObject({ done: false, progress: { matched: MANY } })
@@ -316,7 +298,7 @@ describe.each([1, 3])('in a store of %i partitions, an event for many', (partiti
     const { eventId } = await one.sendEvent({ event: 'tick' })
     const stopped = two.stopEvent({ eventId })
     await expect
-      .poll(() => new MemoryStore(memory).listRows({ space: 'broadcasts', prefix: '', limit: 1 }))
+      .poll(() => shared.store().listRows({ space: 'broadcasts', prefix: '', limit: 1 }))
       .toMatchObject([{ value: expect.stringContaining('"stops":true') }])
     hold.release()
     await isDone(two, eventId)
@@ -333,7 +315,7 @@ describe.each([1, 3])('in a store of %i partitions, an event for many', (partiti
   })
 
   test('is stopped while the store is away for some of the contexts, and tells so', async () => {
-    const source = new MemoryStore(memory)
+    const source = shared.store()
     let firstAway = Infinity
     const away = (id: number) => id >= firstAway
     const bench = await open({
@@ -386,7 +368,6 @@ describe.each([1, 3])('in a store of %i partitions, an event for many', (partiti
     const closed = one.engine.close({ grace: 0 })
     hold.release()
     await closed
-    servers.shift()
     const two = await open()
     await isDone(two, eventId)
     expect(await countsOf(two, ids)).toEqual(ids.map(() => 1))
@@ -403,7 +384,6 @@ describe.each([1, 3])('in a store of %i partitions, an event for many', (partiti
     await expect.poll(() => left).toBe(0)
     hold.release()
     one.engine.close({ grace: 0 }).catch(() => {})
-    servers.shift()
     left = Infinity
     for (let beats = 0; beats < 10; beats += 1) await two.advance(BEAT_MS)
     await isDone(two, eventId)
@@ -418,7 +398,6 @@ describe.each([1, 3])('in a store of %i partitions, an event for many', (partiti
     const { eventId } = await one.sendEvent({ event: 'nobody', respondAsync: true, ttl: 3600 })
     await expect.poll(() => left).toBeLessThan(0)
     one.engine.close({ grace: 0 }).catch(() => {})
-    servers.shift()
     left = Infinity
     const stopped = two.stopEvent({ eventId })
     for (let beats = 0; beats < 10; beats += 1) await two.advance(BEAT_MS)
@@ -430,7 +409,7 @@ describe.each([1, 3])('in a store of %i partitions, an event for many', (partiti
 
   test('that is to be stopped just when it ends is held for nobody', async () => {
     const [one, two] = [await open(), await open()]
-    const store = new MemoryStore(memory)
+    const store = shared.store()
     let stopped: Promise<unknown> = Promise.resolve()
     const wish = async () => {
       stopped = two.stopEvent({ eventId: 'e' })

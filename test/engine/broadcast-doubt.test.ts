@@ -1,5 +1,5 @@
 // A broadcast that reached nobody for sure: its sender is told whether anyone may have moved all the same.
-import { afterEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { inDoubt, unavailable } from '../../src/model/failure.ts'
 import type { Store } from '../../src/ports/store.ts'
 import { openBench, type Bench, type Files } from '../support/engine.ts'
@@ -28,7 +28,6 @@ function unreliable(store: Store): Store {
 }
 
 let bench: Bench
-afterEach(() => bench.close())
 
 test.each([
   ['refused', 'unanswered'],

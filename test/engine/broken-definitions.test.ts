@@ -147,7 +147,6 @@ describe('secrets', () => {
       idempotencyKey: null,
       replayOf: null,
       rawBody: new Uint8Array(),
-      textsOf: () => [],
       timeout: 1_000_000,
       onStarted() {},
     })

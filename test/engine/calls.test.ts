@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { writeFiles, openBench, outputs, type Bench } from '../support/engine.ts'
+import { nextTurn } from '../support/held.ts'
 
 const set = (to: string, expression: string) => ({ type: 'set', expression, evaluate: true, to: [to] })
 const greet = {
@@ -204,23 +205,19 @@ test('a secured service is closed to callers without privilege, in every call', 
 
 test('finished contexts stay readable for the retention, then are purged', async () => {
   const short = await openBench({ 'p/Ends.flux': { states: [{ name: 's' }] } }, { retention: 60_000 })
-  try {
-    const contextId = await short.run('Ends')
-    await short.advance(59_999)
-    expect(await short.getContext({ contextId })).toMatchObject({ status: 'COMPLETED' })
-    await short.advance(10_000)
-    await expect
-      .poll(() =>
-        short.getContext({ contextId }).then(
-          () => 'there',
-          ({ failure }) => failure.kind,
-        ),
-      )
-      .toBe('notFound')
-    expect(await short.listContexts({ status: 'COMPLETED' })).toEqual([])
-  } finally {
-    await short.close()
-  }
+  const contextId = await short.run('Ends')
+  await short.advance(59_999)
+  expect(await short.getContext({ contextId })).toMatchObject({ status: 'COMPLETED' })
+  await short.advance(10_000)
+  await expect
+    .poll(() =>
+      short.getContext({ contextId }).then(
+        () => 'there',
+        ({ failure }) => failure.kind,
+      ),
+    )
+    .toBe('notFound')
+  expect(await short.listContexts({ status: 'COMPLETED' })).toEqual([])
 })
 
 test('a call refuses what it does not know, in process as well', async () => {
@@ -269,9 +266,7 @@ test('a call with a large input lets others be served before it goes on', async 
     await bench
       .sendEvent({ contextId: 999_999, event: 'e', input: JSON.parse(JSON.stringify(given)) })
       .catch(() => done.push('call'))
-    await new Promise((resolve) => {
-      setImmediate(resolve)
-    })
+    await nextTurn()
     expect(done[0]).toBe(order[0])
   }
 })

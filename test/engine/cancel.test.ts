@@ -1,18 +1,17 @@
 // Steps whose contexts another server has ended: they are aborted, and their slots are free.
 import { randomUUID } from 'node:crypto'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, inject, test, vi } from 'vitest'
 import { createRuntime, type FluxRuntime } from '../../src/main.ts'
 import { inDoubt } from '../../src/model/failure.ts'
 import type { CommitFeed } from '../../src/ports/feeds.ts'
-import type { Log } from '../../src/ports/log.ts'
 import type { Store } from '../../src/ports/store.ts'
 import { openLmdbStore } from '../../src/store/lmdb/store.ts'
 import { openBench, writeFiles, type Bench, type Files } from '../support/engine.ts'
 import { SimulatedClock } from '../support/simulated-clock.ts'
 import { withVerbs } from '../support/stores.ts'
+import { silent as log, SILENT_FEED } from '../support/silent.ts'
+import { atEndOfTest, newFolder } from '../support/at-end.ts'
 
 const FILES: Files = {
   'p/Fn.ts': `export async function slow(args, flux) {
@@ -36,11 +35,6 @@ const told = (logged: readonly Logged[], word: string, contextId: number) =>
 /** As long as a machine that is busy may take. */
 const eventually = (check: () => unknown) => vi.waitFor(check, { timeout: 10_000, interval: 5 })
 
-const closing: (() => Promise<unknown>)[] = []
-afterEach(async () => {
-  for (const close of closing.splice(0).toReversed()) await close()
-})
-
 describe('with two servers on one store', () => {
   const BEAT_MS = 1000
   /** What servers tell one another; nothing while `isLost`. */
@@ -49,37 +43,23 @@ describe('with two servers on one store', () => {
 
   async function openBoth(commit?: (store: Store) => Store['commit']): Promise<readonly [Bench, Bench]> {
     const clock = new SimulatedClock()
-    const folder = await mkdtemp(join(tmpdir(), 'actorflux-'))
+    const folder = await newFolder()
     const listeners: ((id: number) => void)[] = []
     const feed: CommitFeed = {
-      watch() {},
-      onWatched() {},
+      ...SILENT_FEED,
       notify: (id) => {
         if (!words.isLost) for (const listener of listeners) listener(id)
       },
       onNotified: (listener) => {
         listeners.push(listener)
       },
-      notifyReady() {},
-      onReady() {},
-      close: () => Promise.resolve(),
     }
     words.tell = feed.notify
     const store = await openLmdbStore({ folder: join(folder, 'data'), log, clock })
-    closing.push(() => rm(folder, { recursive: true }))
     // To this store, whoever else has a lease is dead.
     const shared = withVerbs(store, { claimAbandoned: () => Promise.resolve([]) })
-    const open = async (own: Store) => {
-      const bench = await openBench(FILES, {
-        folder,
-        clock,
-        store: own,
-        others: { beat: BEAT_MS, feed },
-        stepConcurrency: slots,
-      })
-      closing.push(() => bench.engine.close({ grace: 0 }))
-      return bench
-    }
+    const others = { beat: BEAT_MS, feed }
+    const open = (own: Store) => openBench(FILES, { folder, clock, store: own, others, stepConcurrency: slots })
     return [await open(shared), await open(commit ? withVerbs(shared, { commit: commit(shared) }) : shared)]
   }
 
@@ -157,12 +137,8 @@ describe('with two servers on one store', () => {
   })
 })
 
-const quiet = (): void => {}
-const log: Log = { trace: quiet, debug: quiet, info: quiet, warn: quiet, error: quiet }
-
 test('the same on Redis', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'actorflux-'))
-  closing.push(() => rm(folder, { recursive: true }))
+  const folder = await newFolder()
   await writeFiles(folder, FILES)
   const namespace = randomUUID()
   const logged: Logged[] = []
@@ -177,7 +153,7 @@ test('the same on Redis', async () => {
       log: { ...log, info: tell },
       stepConcurrency: 1,
     })
-    closing.push(() => server.close({ grace: 0 }))
+    atEndOfTest(() => server.close({ grace: 0 }))
     return server
   }
   const [one, other] = [await open(), await open()]

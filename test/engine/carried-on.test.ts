@@ -1,18 +1,17 @@
 // Broadcasts that were cut off, at the next start: all of them are carried on, no more at once than may be, and what an
 // earlier server counted is not counted again.
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { beforeEach, expect, test, vi } from 'vitest'
 import { Servers } from '../../src/engine/cluster/servers.ts'
 import { TaskQueue, type TaskRun } from '../../src/engine/tasks/queue.ts'
 import { Task, type TaskParts } from '../../src/engine/tasks/task.ts'
 import { unavailable } from '../../src/model/failure.ts'
-import type { Log } from '../../src/ports/log.ts'
 import type { CommitRequest } from '../../src/ports/store.ts'
-import { openBench, outputs, type Bench, type BenchOptions, type Files, SILENT_FEED } from '../support/engine.ts'
+import { openBench, outputs, type Bench, type BenchOptions, type Files } from '../support/engine.ts'
 import { held, nextTurn } from '../support/held.ts'
-import { MemoryStore } from '../../src/store/memory/memory-store.ts'
-import { Memory } from '../../src/store/memory/memory.ts'
-import { SimulatedClock } from '../support/simulated-clock.ts'
+import { BEAT_MS, SharedMemory } from '../support/shared-memory.ts'
+import type { SimulatedClock } from '../support/simulated-clock.ts'
 import { withVerbs } from '../support/stores.ts'
+import { silent as log } from '../support/silent.ts'
 
 vi.setConfig({ testTimeout: 60_000 })
 
@@ -36,53 +35,46 @@ const KEYED: Files = {
     states: [{ name: 'w', waiting: true, transitions: [{ to: 'w', event: 'tick' }] }],
   },
 }
-const BEAT_MS = 1000
 /** Rows of broadcasts that are read at once, and some more. */
 const MANY_BROADCASTS = 130
 /** Contexts after which it is stored how far a broadcast is. */
 const STAGE = 1000
 
-let memory: Memory
+let shared: SharedMemory
 let clock: SimulatedClock
-let servers: Bench[]
 beforeEach(() => {
-  clock = new SimulatedClock(Date.UTC(2026, 0, 1))
-  memory = new Memory({ now: () => clock.now(), silence: 7 * BEAT_MS, partitions: 1 })
-  servers = []
+  shared = new SharedMemory()
+  ;({ clock } = shared)
 })
-afterEach(() => Promise.all(servers.map((bench) => bench.close())))
 
 /** A server that makes the commits which `mayCommit` lets it make. */
-async function openServer(
+const openServer = (
   mayCommit: (request: CommitRequest) => boolean | Promise<boolean> = () => true,
   options: BenchOptions = {},
-): Promise<Bench> {
-  const store = new MemoryStore(memory)
-  const bench = await openBench(
+): Promise<Bench> =>
+  openBench(
     { ...FILES, ...KEYED },
     {
-      clock,
-      store: withVerbs(store, {
-        async commit(request) {
-          if (!(await mayCommit(request))) throw unavailable('away')
-          return store.commit(request)
-        },
-      }),
+      ...shared.server(),
+      others: null,
+      wrap: (store) =>
+        withVerbs(store, {
+          async commit(request) {
+            if (!(await mayCommit(request))) throw unavailable('away')
+            return store.commit(request)
+          },
+        }),
       ...options,
     },
   )
-  servers.push(bench)
-  return bench
-}
 
 /** That a broadcast is accepted. */
 const accepts = ({ rows = [] }: CommitRequest) =>
   rows.some(({ space, expects, value }) => space === 'broadcasts' && expects === null && value !== null)
-const underWay = () => new MemoryStore(memory).countRows({ space: 'broadcasts' })
+const underWay = () => shared.store().countRows({ space: 'broadcasts' })
 
 /** Stops a server whose store is away: it leaves what it has under way as it is. */
 async function die(bench: Bench): Promise<void> {
-  servers.splice(servers.indexOf(bench), 1)
   await bench.engine.close({ grace: 0 })
 }
 
@@ -123,7 +115,7 @@ test('no more are carried on at once than may be under way', async () => {
 })
 
 test('whom an earlier server moved is counted once, where others with lower ids have come to wait since', async () => {
-  const others = { beat: BEAT_MS, feed: SILENT_FEED }
+  const { others } = shared.server()
   let [isAway, reached]: [boolean, number] = [false, 0]
   const one = await openServer(
     ({ writes: [write], ...request }) =>
@@ -135,8 +127,7 @@ test('whom an earlier server moved is counted once, where others with lower ids 
   const ids = [...late, ...early]
   ;[isAway, reached] = [true, Math.max(...early)]
   const { eventId } = await one.sendEvent({ event: 'tick', respondAsync: true })
-  await expect.poll(() => memory.contexts.get(reached)?.context.version ?? 0).toBe(3)
-  servers.splice(servers.indexOf(one), 1)
+  await expect.poll(() => shared.memory.contexts.get(reached)?.context.version ?? 0).toBe(3)
   await one.engine.close({ grace: 0 })
 
   let summaries = 0
@@ -151,7 +142,6 @@ test('whom an earlier server moved is counted once, where others with lower ids 
   for (const contextId of late) await two.sendEvent({ contextId, event: 'go' })
   await clock.advance(9 * BEAT_MS)
   await expect.poll(() => summaries, { timeout: 20_000 }).toBeGreaterThan(1)
-  servers.splice(servers.indexOf(two), 1)
   await two.engine.close({ grace: 0 })
 
   const three = await openServer(undefined, { others })
@@ -180,7 +170,7 @@ test('nobody gets it who came after it', async () => {
 })
 
 test('what only calls wait for leaves no room, and then a cut off one is carried on, or the server stops', async () => {
-  const others = { beat: BEAT_MS, feed: SILENT_FEED }
+  const { others } = shared.server()
   const one = await openServer(accepts, { others })
   const hold = held<boolean>()
   const bounds = { broadcasts: 1 }
@@ -206,11 +196,11 @@ test.each(['garbage{', 'null'])('a row with %s holds up no other broadcast, and 
   const one = await openServer(accepts)
   const { eventId } = await one.sendEvent({ event: 'nobody', respondAsync: true })
   await die(one)
-  const store = new MemoryStore(memory)
+  const store = shared.store()
   const damaged = { partition: 0, key: '0', value, expiresAt: null } as const
   const rows = (['broadcasts', 'idempotency'] as const).map((space) => ({ ...damaged, space }))
   expect(await store.commit({ writes: [], rows })).toMatchObject({ ok: true })
-  const two = await openServer(undefined, { others: { beat: BEAT_MS, feed: SILENT_FEED } })
+  const two = await openServer(undefined, { others: shared.server().others })
   for (let beats = 0; beats < 12; beats += 1) await two.advance(BEAT_MS)
   await expect.poll(async () => (await two.getEvent({ eventId })).done).toBe(true)
   expect(two.logged.filter(({ level }) => level === 'error').map(({ message }) => message)).toEqual([
@@ -234,7 +224,7 @@ test('one that has ended is not begun anew by a server that stops meanwhile', as
 })
 
 test('one that an earlier server moved is counted once, though it has the key of what the event would start', async () => {
-  const others = { beat: BEAT_MS, feed: SILENT_FEED }
+  const { others } = shared.server()
   let isAway = false
   let stages = 0
   const one = await openServer(
@@ -252,7 +242,6 @@ test('one that an earlier server moved is counted once, though it has the key of
   isAway = true
   const { eventId } = await one.sendEvent({ event: 'tick', respondAsync: true })
   await expect.poll(() => stages, { timeout: 20_000 }).toBe(3)
-  servers.splice(servers.indexOf(one), 1)
   await one.engine.close({ grace: 0 })
   const two = await openServer(undefined, { others })
   await clock.advance(9 * BEAT_MS)
@@ -264,8 +253,7 @@ test('one that an earlier server moved is counted once, though it has the key of
 
 /** What tasks of a lone server run with. */
 function taskParts() {
-  const store = new MemoryStore(memory)
-  const log: Log = { trace() {}, debug() {}, info() {}, warn() {}, error() {} }
+  const store = shared.store()
   return { store, clock, log, servers: new Servers({ store, clock, beat: null }) }
 }
 const TASK = { partition: 0, space: 'broadcasts', expiresAt: null } as const

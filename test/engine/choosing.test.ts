@@ -235,11 +235,7 @@ test('a line sees what those before it wrote, over what was there before', async
       ],
     },
   })
-  try {
-    expect(
-      outputs(await lines.getContext({ contextId: await lines.run('Fields', { order: { a: 1, b: 10 } }) })),
-    ).toEqual({ sum: 12, order: { x: 2, y: 10, z: 2 } })
-  } finally {
-    await lines.close()
-  }
+  expect(outputs(await lines.getContext({ contextId: await lines.run('Fields', { order: { a: 1, b: 10 } }) }))).toEqual(
+    { sum: 12, order: { x: 2, y: 10, z: 2 } },
+  )
 })

@@ -11,6 +11,7 @@ import type { StepShortage } from '../../src/engine/cluster/recovery.ts'
 import { Slots } from '../../src/model/slots.ts'
 import { SimulatedClock } from '../support/simulated-clock.ts'
 import { emptyStore } from '../support/stores.ts'
+import { silent as log, SILENT_FEED } from '../support/silent.ts'
 
 const GONE = 'gone'
 const HEAVY = { text: 'x'.repeat(1_000_000) }
@@ -31,7 +32,6 @@ interface Options {
 function open(takeOver: (taken: Taken) => StepShortage | null, { maxWaiting = 1000, feed = null }: Options = {}) {
   const clock = new SimulatedClock()
   const slots = new Slots({ code: 1, isolated: 1, script: 1, maxWaiting })
-  const log = { trace() {}, debug() {}, info() {}, warn() {}, error() {} }
   /** What the store has; while it is away, it has nothing. */
   const state: { offered: AbandonedLease[]; isAway: boolean } = { offered: [], isAway: false }
   const taken: Taken[] = []
@@ -144,15 +144,7 @@ test('a store that is away is asked again after a pause', async () => {
 
 test('a hint that comes too soon is given after the pause, once', async () => {
   const times: number[] = []
-  const feed: CommitFeed = {
-    notify() {},
-    watch() {},
-    onNotified() {},
-    onWatched() {},
-    notifyReady: () => void times.push(clock.now() - start),
-    onReady() {},
-    close: () => Promise.resolve(),
-  }
+  const feed: CommitFeed = { ...SILENT_FEED, notifyReady: () => void times.push(clock.now() - start) }
   const { claims, clock, slots } = open(() => null, { feed })
   const start = clock.now()
   slots.tryTake('code')

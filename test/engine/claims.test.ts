@@ -1,11 +1,11 @@
 // Slots, and the steps that wait for them: a free slot and a step of its kind always meet, although nobody asks again.
+import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test, vi } from 'vitest'
 import { Admission } from '../../src/engine/turn/admission.ts'
 import { Claims } from '../../src/engine/cluster/claims.ts'
 import type { Recovery, StepShortage } from '../../src/engine/cluster/recovery.ts'
 import { ByteBudget } from '../../src/model/byte-budget.ts'
 import type { CommitFeed } from '../../src/ports/feeds.ts'
-import type { Log } from '../../src/ports/log.ts'
 import type { AbandonedLease, Store } from '../../src/ports/store.ts'
 import { Slots } from '../../src/model/slots.ts'
 import { stepKeyOf } from '../../src/model/standstill.ts'
@@ -13,9 +13,8 @@ import { inDoubt, unavailable } from '../../src/model/failure.ts'
 import { openBench } from '../support/engine.ts'
 import { SimulatedClock } from '../support/simulated-clock.ts'
 import { emptyStore, withVerbs } from '../support/stores.ts'
+import { silent as log, SILENT_FEED } from '../support/silent.ts'
 
-const nothing = (): void => {}
-const log: Log = { trace: nothing, debug: nothing, info: nothing, warn: nothing, error: nothing }
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 
 type TakeOver = Recovery['takeOver']
@@ -26,15 +25,11 @@ function claimsOf({ slots, takeOver, claim = async () => [], bytes = 1000 }: Opt
   const listeners: (() => void)[] = []
   const given = { hints: 0 }
   const feed: CommitFeed = {
-    notify: nothing,
-    watch: nothing,
-    onNotified: nothing,
-    onWatched: nothing,
+    ...SILENT_FEED,
     notifyReady: () => {
       given.hints += 1
     },
     onReady: (listener) => listeners.push(listener),
-    close: () => Promise.resolve(),
   }
   const clock = new SimulatedClock()
   const budget = new ByteBudget({ bytes, what: 'steps' })
@@ -204,9 +199,7 @@ test('a step that is being claimed when the server stops is given back', async (
         )
         if (!isClaim || !outcome.ok) return outcome
         isClaimed = true
-        await new Promise((resolve) => {
-          setTimeout(resolve, 50)
-        })
+        await sleep(50)
         return outcome
       },
       close: async () => {
@@ -246,7 +239,6 @@ test('a step whose claim was done, although its outcome was unknown, is claimed 
   await vi.waitUntil(() => isClaimed, { interval: 1 })
   for (let seconds = 0; seconds < 10; seconds += 1) await bench.advance(1_000)
   await bench.until(second, ({ status }) => status === 'COMPLETED')
-  await bench.close()
 })
 
 // Nothing is given back at the end, as after a kill.
@@ -300,5 +292,4 @@ export const undo = () => null`,
   await bench.until(blocking, ({ currentState, step }) => currentState === 'undone' && step?.server === null)
   await bench.terminate({ contextId: other })
   await bench.until(blocking, ({ status }) => status === 'COMPLETED')
-  await bench.close()
 })

@@ -2,7 +2,8 @@
 import { expect, test, vi } from 'vitest'
 import type { Store } from '../../src/ports/store.ts'
 import { held, nextTurn } from '../support/held.ts'
-import { openBench, SILENT_FEED } from '../support/engine.ts'
+import { openBench } from '../support/engine.ts'
+import { SILENT_FEED } from '../support/silent.ts'
 import { withVerbs } from '../support/stores.ts'
 
 const FILES = {

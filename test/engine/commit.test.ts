@@ -9,6 +9,7 @@ import { ContextCache } from '../../src/engine/contexts/context-loader.ts'
 import { held, nextTurn } from '../support/held.ts'
 import { emptyStore } from '../support/stores.ts'
 import { compiled, event, Hand, TERMINATE, type Decided } from '../support/turns.ts'
+import { silent } from '../support/silent.ts'
 
 const work = compiled(
   {
@@ -51,7 +52,7 @@ function open(
     store: emptyStore({ ...verbs, commit }),
     cache,
     signals: NO_SIGNALS,
-    log: { trace() {}, debug() {}, info() {}, warn() {}, error: (_, fields) => void logged.push(fields) },
+    log: { ...silent, error: (_, fields) => void logged.push(fields) },
     alarm: {
       start() {},
       set: tell('alarm'),

@@ -1,5 +1,5 @@
 // Conflicts: another server was faster, and what was read for the turn counts no more.
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import type { Store } from '../../src/ports/store.ts'
 import { openBench, outputs, type Bench, type Files } from '../support/engine.ts'
 import { withVerbs } from '../support/stores.ts'
@@ -59,10 +59,6 @@ beforeEach(async () => {
   if (!shared) throw new Error('the store is open')
   other = await openBench(FILES, { store: shared, clock: one.clock })
   commits = 0
-})
-afterEach(async () => {
-  await other.close()
-  await one.close()
 })
 
 test('the context is read again', async () => {

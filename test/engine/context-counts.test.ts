@@ -89,5 +89,4 @@ test('secured ones of a name that several services have are of each, and ended o
     ['Twin', 'WAITING', 2],
     ['Twin', 'WAITING', 1],
   ])
-  await twins.close()
 })

@@ -37,7 +37,6 @@ test('what no sender can send is no event, neither here nor elsewhere', async ()
   const { events, others } = await bench.getContextEvents({ contextId })
   expect(events.map(({ event }) => event)).toEqual(['go', 'stay'])
   expect(others.map(({ event }) => event)).toEqual(['back'])
-  await bench.close()
 })
 
 test('who may only read sees the events and the schema of what is secured', async () => {
@@ -50,7 +49,6 @@ test('who may only read sees the events and the schema of what is secured', asyn
   expect((await reader.listServices({})).services).toMatchObject([{ fluxName: 'Waiter', contexts: { WAITING: 1 } }])
   for (const refused of [stranger.getContextEvents({ contextId }), stranger.getServiceSchema({ fluxName: 'Waiter' })])
     await expect(refused).rejects.toMatchObject({ failure: { kind: 'unauthorized' } })
-  await bench.close()
 })
 
 test('a definition of another format takes nothing at this server, and says where it is taken', async () => {
@@ -82,7 +80,6 @@ test('a definition of another format takes nothing at this server, and says wher
     states: ['rest'],
     reason: 'is taken in rest, by a server of the version that wrote the definition',
   })
-  await bench.close()
 })
 
 test('the reasons why other events are not taken', async () => {
@@ -134,7 +131,6 @@ test('the reasons why other events are not taken', async () => {
     states: ['leaves'],
     reason: 'is taken in leaves, but not while it waits to be left',
   })
-  await bench.close()
 })
 
 /** Two have to approve. */
@@ -185,7 +181,6 @@ describe('an internal event', () => {
     expect(await bench.getContext({ contextId })).toMatchObject({ status: 'WAITING', lastEvent: { event: 'approve' } })
     await bench.sendEvent({ event: 'approve', contextId })
     expect(await bench.getContext({ contextId })).toMatchObject({ status: 'COMPLETED' })
-    await bench.close()
   })
 
   test('is not taken by $else either, which would let its sender choose', async () => {
@@ -202,6 +197,5 @@ describe('an internal event', () => {
     await bench.resume({ contextId })
     await bench.sendEvent({ event: 'another', contextId })
     expect(await bench.getContext({ contextId })).toMatchObject({ status: 'WAITING', lastEvent: { event: 'another' } })
-    await bench.close()
   })
 })

@@ -1,5 +1,5 @@
 // What the view of a context tells of its relatives, of the last event, and of what it keeps.
-import { afterEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { openBench, type Bench, type Files } from '../support/engine.ts'
 import { ANONYMOUS } from '../../src/model/caller.ts'
 import { getOwn, isObject, type JsonObject } from '../../src/model/json/value.ts'
@@ -58,7 +58,6 @@ const objectIn = (object: JsonObject | undefined, name: string): JsonObject => {
 
 describe('the view of a context', () => {
   let bench: Bench
-  afterEach(() => bench.close())
 
   test('tells the parent and the child, with their states', async () => {
     bench = await openBench(FILES)

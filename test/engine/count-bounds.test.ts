@@ -24,24 +24,20 @@ test('a count that reads ends with its caller, and others are made beside it', a
         },
       }),
   })
-  try {
-    for (let n = 0; n < 3; n += 1) await bench.execute({ fluxName: 'Door' })
-    const gone = new Error('gone')
-    const controller = new AbortController()
-    const count = () => bench.countContexts({ by: 'status', startedAfter: 1 }, { signal: controller.signal })
-    const outcomes: unknown[] = []
-    const counts = Array.from({ length: 210 }, () => count().catch((error: unknown) => outcomes.push(error)))
-    // 8 read, 200 wait, the others are refused; counts of the index are made meanwhile.
-    await vi.waitFor(() => expect(reads).toBe(8))
-    const refused = expect.objectContaining({ failure: expect.objectContaining({ kind: 'overloaded' }) })
-    expect(outcomes).toEqual([refused, refused])
-    expect(await bench.countContexts({ by: 'status' })).toMatchObject({ total: 3 })
-    controller.abort(gone)
-    reading.release(undefined)
-    await Promise.all(counts)
-    expect(reads).toBe(8)
-    expect(outcomes.filter((error) => error === gone).length).toBe(208)
-  } finally {
-    await bench.close()
-  }
+  for (let n = 0; n < 3; n += 1) await bench.execute({ fluxName: 'Door' })
+  const gone = new Error('gone')
+  const controller = new AbortController()
+  const count = () => bench.countContexts({ by: 'status', startedAfter: 1 }, { signal: controller.signal })
+  const outcomes: unknown[] = []
+  const counts = Array.from({ length: 210 }, () => count().catch((error: unknown) => outcomes.push(error)))
+  // 8 read, 200 wait, the others are refused; counts of the index are made meanwhile.
+  await vi.waitFor(() => expect(reads).toBe(8))
+  const refused = expect.objectContaining({ failure: expect.objectContaining({ kind: 'overloaded' }) })
+  expect(outcomes).toEqual([refused, refused])
+  expect(await bench.countContexts({ by: 'status' })).toMatchObject({ total: 3 })
+  controller.abort(gone)
+  reading.release(undefined)
+  await Promise.all(counts)
+  expect(reads).toBe(8)
+  expect(outcomes.filter((error) => error === gone).length).toBe(208)
 })

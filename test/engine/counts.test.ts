@@ -1,10 +1,11 @@
 // Counts of contexts where the index of the store does not tell all: contexts that can't be read, definitions that were lost;
 // and how many counts there may be at once.
 import { expect, test } from 'vitest'
-import type { Store, StoredContext } from '../../src/ports/store.ts'
+import type { Store } from '../../src/ports/store.ts'
 import { openBench } from '../support/engine.ts'
 import { held } from '../support/held.ts'
 import { withVerbs } from '../support/stores.ts'
+import { contextOf } from '../store/contract-support.ts'
 
 const FILES = {
   'p/Waiter.flux': {
@@ -12,16 +13,7 @@ const FILES = {
   },
 }
 
-const damagedAt = (id: number): StoredContext => ({
-  id,
-  version: 1,
-  parent: null,
-  indexKeys: [],
-  due: null,
-  owner: null,
-  endedAt: null,
-  parts: { head: '{', base: '{' },
-})
+const damagedAt = (id: number) => contextOf(id, 1, { parts: { head: '{', base: '{' } })
 
 /** Between those that are selected is one that can't be read. */
 const damagedSelect = (store: Store): Store['select'] =>
@@ -39,7 +31,6 @@ test('where a definition can not be read, its contexts are counted all the same'
   await bench.run('Waiter')
   expect(await bench.countContexts({ by: 'fluxName' })).toMatchObject({ total: 2, counts: { 'p/Waiter': 2 } })
   expect(await bench.countContexts({ by: 'currentState' })).toMatchObject({ total: 2, counts: { rest: 2 } })
-  await bench.close()
 })
 
 test('a context that can not be read is left out of a count, and hides nothing', async () => {
@@ -49,7 +40,6 @@ test('a context that can not be read is left out of a count, and hides nothing',
   for (const by of ['status', 'fluxName'] as const)
     expect((await bench.countContexts({ by, startedAfter: 1 })).total).toBe(2)
   expect(bench.logged.filter(({ level }) => level === 'error').length).toBeGreaterThan(0)
-  await bench.close()
 })
 
 test('so many counts are made at once, others wait for their turn, and further ones are refused', async () => {
@@ -73,5 +63,4 @@ test('so many counts are made at once, others wait for their turn, and further o
   const made = (await Promise.allSettled(counts)).filter(({ status }) => status === 'fulfilled')
   expect([made.length, most]).toEqual([216, 16])
   expect((await bench.countContexts({ by: 'status' })).total).toBe(0)
-  await bench.close()
 })

@@ -14,14 +14,16 @@ import { pinnedFluxOf } from '../../src/engine/record/pinned-flux.ts'
 import { indexKeysOf, parseIndexKeys } from '../../src/engine/record/index-keys.ts'
 import { newestMoves } from '../../src/engine/record/move-log.ts'
 import { contextView, stateView } from '../../src/engine/record/views.ts'
-import { folderOf, open, quiet } from '../definitions/catalog-files.ts'
+import { folderOf, open } from '../definitions/catalog-files.ts'
+import { runs } from '../support/effort.ts'
 import { viewEnv } from '../support/turns.ts'
 import { readCorpus } from '../definitions/pinned/corpus.ts'
 import { Random } from '../recorded/random.ts'
 import { emptyStore, storeOfDefinition } from '../support/stores.ts'
+import { silent } from '../support/silent.ts'
 
 /** Definitions made of each that a context runs on. */
-const DAMAGES = 24
+const DAMAGES = runs(24, 5)
 const TIMEOUT_MS = 60_000
 
 const INSTEAD: readonly Json[] = [
@@ -136,7 +138,7 @@ async function look(
   record: ContextRecord,
   flux: Awaited<ReturnType<typeof pinnedFluxOf>>,
 ): Promise<void> {
-  const moves = newestMoves(record, quiet)
+  const moves = newestMoves(record, silent)
   expect(contextView(record, flux, viewEnv(moves)).stateContexts).toHaveLength(record.visited.length)
   for (const state of flux.states) expect(stateView(record, flux, state, moves).name).toBe(state.name)
   expect(new Set(flux.states.map(({ name }) => name)).size).toBe(flux.states.length)

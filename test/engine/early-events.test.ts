@@ -1,15 +1,15 @@
 // Events that come early: a context keeps them until it waits for them, on every store and over a new start.
 import { randomUUID } from 'node:crypto'
-import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { isReplayed } from '../support/answers.ts'
 import type { EventRequest } from '../../src/api/events.ts'
 import { unavailable } from '../../src/model/failure.ts'
 import type { Store } from '../../src/ports/store.ts'
-import { explore } from '../../src/store/redis/connection.ts'
-import { openRedisStore } from '../../src/store/redis/store.ts'
 import { openBench, outputs, writeFiles, type Bench, type Files } from '../support/engine.ts'
 import { SimulatedClock } from '../support/simulated-clock.ts'
 import { withVerbs } from '../support/stores.ts'
+import { openRedis } from '../support/redis-store.ts'
+import { storesOf } from '../support/effort.ts'
 
 const HOUR_MS = 3_600_000
 const append = { type: 'map', lines: [{ type: 'set', expression: 'seen + n + ","', evaluate: true, to: ['seen'] }] }
@@ -131,12 +131,6 @@ export async function work({ file }) {
 
 const refusal = (kind: string, more: object = {}) => ({ failure: expect.objectContaining({ kind, ...more }) })
 
-const quiet = (): void => {}
-const closing: (() => Promise<unknown>)[] = []
-afterEach(async () => {
-  for (const close of closing.splice(0).toReversed()) await close()
-})
-
 /** Commits that are still made; then the store is out of reach, as for a server that is killed. */
 let left = Infinity
 const wrap = (store: Store): Store =>
@@ -153,7 +147,6 @@ type Open = () => Promise<{ readonly bench: Bench; readonly again: () => Promise
 const embedded: Open = async () => {
   const bench = await openBench(FILES, { clock: new SimulatedClock(Date.now()), onDisk: true, wrap })
   let latest = bench
-  closing.push(() => latest.close())
   const again = async () => {
     latest = await latest.restart()
     return latest
@@ -163,22 +156,18 @@ const embedded: Open = async () => {
 
 /** Another server goes on, as after a crash of the first. */
 const onRedis: Open = async () => {
-  const [address, namespace] = [await explore(inject('redisUrl')), `test-${randomUUID()}`]
-  const log = { trace: quiet, debug: quiet, info: quiet, warn: quiet, error: quiet }
+  const namespace = `test-${randomUUID()}`
   const clock = new SimulatedClock(Date.now())
-  const open = async (): Promise<Bench> => {
-    const store = await openRedisStore({ address, namespace, partitions: 3, deadAfterMs: 60_000, log })
-    const bench = await openBench(FILES, { store, clock, wrap })
-    closing.push(() => bench.close())
-    return bench
-  }
+  const open = async () => openBench(FILES, { store: await openRedis({ namespace, partitions: 3 }), clock, wrap })
   return { bench: await open(), again: open }
 }
 
-describe.each([
-  ['an embedded store', embedded],
-  ['Redis', onRedis],
-])('on %s', (_, open) => {
+describe.each(
+  storesOf([
+    ['an embedded store', embedded],
+    ['Redis', onRedis],
+  ]),
+)('on %s', (_, open) => {
   let bench: Bench
   let again: () => Promise<Bench>
   beforeEach(async () => {
@@ -486,7 +475,6 @@ test('the definition with which a context was started decides', async () => {
     'p/Plain.flux': FILES['p/Early.flux'],
   })
   const later = await bench.restart()
-  closing.push(() => later.close())
   const tick = (contextId: number) => later.sendEvent({ contextId, event: 'tick', input: { n: 1 } })
   expect((await tick(early)).pending).toHaveLength(1)
   await expect(tick(plain)).rejects.toMatchObject(refusal('conflict'))
@@ -496,7 +484,6 @@ test('the definition with which a context was started decides', async () => {
 
 test('ttl: of an event that nobody knows, the answer tells so', async () => {
   const bench = await openBench({ 'p/Plain.flux': FILES['p/Plain.flux'] })
-  closing.push(() => bench.close())
   const contextId = await bench.run('Plain')
   expect(await bench.sendEvent({ contextId, event: 'tock', ttl: 60 })).toMatchObject({
     pending: [{ contextId }],
@@ -510,7 +497,6 @@ test.each([
   [7200, 60],
 ])('of one id, from two senders, the one that is left can be withdrawn: %i and %i seconds', async (...ttls) => {
   const bench = await openBench(FILES)
-  closing.push(() => bench.close())
   const contextId = await bench.run('Plain')
   const senders = ['ann', 'bob'].map((name) => bench.engine.api({ name, roles: ['invoke'] }))
   for (const [place, sender] of senders.entries())
@@ -529,7 +515,6 @@ test('rows list what is pending, and nothing is left of them when it is taken or
       return withVerbs(store, {})
     },
   })
-  closing.push(() => bench.close())
   const counts = async () => Promise.all((['pending', 'copies'] as const).map((space) => shared?.countRows({ space })))
   const [one, two] = [await bench.run('Early'), await bench.run('Early')]
   await bench.sendEvent({ event: 'tick', input: { n: 1 }, eventId: 'both' })

@@ -1,15 +1,13 @@
 // Servers whose contexts owe webhooks, on the embedded store and on Redis, and a receiver in the process.
-import { randomUUID } from 'node:crypto'
-import { rm } from 'node:fs/promises'
-import { expect, inject, onTestFinished, vi } from 'vitest'
+import { expect, onTestFinished, vi } from 'vitest'
 import type { OutgoingWebhook, SendOutcome, WebhookSender } from '../../src/ports/steps.ts'
-import type { CommitFeed } from '../../src/ports/feeds.ts'
 import type { Store } from '../../src/ports/store.ts'
-import { explore } from '../../src/store/redis/connection.ts'
-import { openRedisStore } from '../../src/store/redis/store.ts'
 import { openBench, type Bench, type BenchOptions, type Files } from '../support/engine.ts'
 import { SimulatedClock } from '../support/simulated-clock.ts'
 import { withVerbs } from '../support/stores.ts'
+import { SILENT_FEED } from '../support/silent.ts'
+import { openRedis } from '../support/redis-store.ts'
+import { storesOf } from '../support/effort.ts'
 
 export const KEY = `whsec_${Buffer.from('a key of at least 24 bytes').toString('base64')}`
 export const ON_END = { url: 'https://x.example/ends', secret: '$secrets.HOOK' }
@@ -17,11 +15,8 @@ export const BEAT_MS = 1000
 /** Milliseconds that other servers leave a webhook to one that says nothing, and more. */
 export const TAKEN_OVER_MS = 10 * BEAT_MS
 
-export const STORES = ['embedded', 'Redis'] as const
+export const STORES = storesOf(['embedded', 'Redis'])
 export type StoreKind = (typeof STORES)[number]
-
-const quiet = (): void => {}
-const log = { trace: quiet, debug: quiet, info: quiet, warn: quiet, error: quiet }
 
 /** Waits for what other tests may delay. */
 export const eventually = <T>(check: () => T | Promise<T>): Promise<T> =>
@@ -53,16 +48,6 @@ export const never = ({ signal }: OutgoingWebhook): Promise<SendOutcome> =>
     signal.addEventListener('abort', () => resolve({ ok: false, reason: 'aborted' }))
   })
 
-const feedOf = (): CommitFeed => ({
-  notify: quiet,
-  onNotified: quiet,
-  watch: quiet,
-  onWatched: quiet,
-  notifyReady: quiet,
-  onReady: quiet,
-  close: () => Promise.resolve(),
-})
-
 export interface EndsWorld {
   readonly clock: SimulatedClock
   readonly store: Store
@@ -92,42 +77,27 @@ function beatingBy(clock: SimulatedClock, store: Store): Store {
 export async function openWorld(kind: StoreKind, files: Files): Promise<EndsWorld> {
   const clock = new SimulatedClock()
   const first: { store?: Store; folder?: string } = {}
-  const benches: Bench[] = []
-  if (kind === 'Redis') {
-    const address = await explore(inject('redisUrl'))
-    const namespace = `ends-${randomUUID()}`
-    first.store = beatingBy(
-      clock,
-      await openRedisStore({ address, namespace, partitions: 3, deadAfterMs: 60_000, log }),
-    )
-  } else {
+  if (kind === 'Redis') first.store = beatingBy(clock, await openRedis({ partitions: 3 }))
+  else {
     const wrap = (store: Store): Store => {
       first.store = store
       return shared(store)
     }
-    benches.push(await openBench(files, { wrap, clock, onDisk: true, webhookSender: new Receiver() }))
-    await benches[0]?.engine.close({ grace: 0 })
+    const bench = await openBench(files, { wrap, clock, onDisk: true, webhookSender: new Receiver() })
+    await bench.engine.close({ grace: 0 })
   }
   const { store } = first
   if (!store) throw new Error('the store is open')
   const secrets: { [name: string]: string } = { HOOK: KEY }
-  onTestFinished(async () => {
-    for (const bench of benches) {
-      await bench.engine.close({ grace: 0 })
-      await rm(bench.folder, { recursive: true, force: true })
-    }
-    await store.close()
-  })
+  onTestFinished(() => store.close())
   return {
     clock,
     store,
     secrets,
-    async open(webhookSender, options = {}) {
-      const others = kind === 'Redis' ? { beat: BEAT_MS, feed: feedOf() } : null
+    open(webhookSender, options = {}) {
+      const others = kind === 'Redis' ? { beat: BEAT_MS, feed: SILENT_FEED } : null
       const given = { store: shared(store), clock, others, secrets, webhookSender }
-      const bench = await openBench(files, { ...given, ...options })
-      benches.push(bench)
-      return bench
+      return openBench(files, { ...given, ...options })
     },
     async owed() {
       return (await store.countRows({ space: 'ends' })) / 2

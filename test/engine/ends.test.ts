@@ -1,5 +1,5 @@
 // What a context owes when it has ended: each way to end, and what is told of it.
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { unavailable } from '../../src/model/failure.ts'
 import type { Store } from '../../src/ports/store.ts'
 import { openBench, type Bench, type Files } from '../support/engine.ts'
@@ -96,7 +96,6 @@ function login(bench: Bench, path: string, idempotencyKey: string | null = null)
     idempotencyKey,
     replayOf: null,
     rawBody: new Uint8Array(),
-    textsOf: () => [],
     timeout: 2000,
     onStarted() {},
   })
@@ -328,7 +327,6 @@ describe('a context that is ended without a turn, since its data may end servers
       bench = await bench.restart()
     }
     logs.push(bench.logged)
-    onTestFinished(() => bench.close())
     await eventually(() => expect(endings.at(-1)).toEqual(['head']))
     return { bench, receiver, contextId, logged: () => logs.flat() }
   }

@@ -11,11 +11,7 @@ const waiting = (event: string, more: object = {}) => ({
 
 async function hintOf(files: Files, event: string, tags: string[] = []): Promise<string | undefined> {
   const bench = await openBench(files)
-  try {
-    return (await bench.sendEvent({ event, tags })).hint
-  } finally {
-    await bench.close()
-  }
+  return (await bench.sendEvent({ event, tags })).hint
 }
 
 describe('an event that nobody knows', () => {
@@ -64,7 +60,6 @@ describe('an event that nobody knows', () => {
     const refusal = await bench.sendEvent({ contextId, event: 'payment' }).catch((error: unknown) => error)
     expect(refusal).toMatchObject({ failure: { kind: 'conflict' } })
     expect(refusal).not.toHaveProperty('failure.hint')
-    await bench.close()
   })
 })
 
@@ -75,7 +70,6 @@ test('what is not loaded is not known, though a context runs on it', async () =>
   const again = await bench.restart()
   expect((await again.sendEvent({ event: 'before', tags: ['x'] })).hint).toBe("no service knows the event 'before'")
   expect(await again.sendEvent({ contextId, event: 'before' })).not.toHaveProperty('hint')
-  await again.close()
 })
 
 test('nothing is told of services that the caller may not use', async () => {
@@ -92,7 +86,6 @@ test('nothing is told of services that the caller may not use', async () => {
     "no service that is open to you knows the event 'ordr'; did you mean 'order'?",
   )
   expect((await bench.sendEvent({ event: 'whatever' })).hint).toBeUndefined()
-  await bench.close()
 })
 
 test('refusals cost the same, however many events the services know', async () => {
@@ -108,5 +101,4 @@ test('refusals cost the same, however many events the services know', async () =
   const before = process.cpuUsage()
   for (let round = 0; round < 400; round += 1) await refuse()
   expect(process.cpuUsage(before).user / 1000).toBeLessThan(600)
-  await bench.close()
 })

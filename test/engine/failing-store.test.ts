@@ -98,9 +98,8 @@ const open = async () => {
 const fail = (verb: keyof Store, { times = 1, after = false, skip = 0 } = {}) => {
   faults.push({ verb, times, after, skip })
 }
-afterEach(async () => {
+afterEach(() => {
   faults.length = 0
-  await bench.close()
 })
 const done = ({ status }: { status: string }) => ['COMPLETED', 'FAILED', 'TERMINATED'].includes(status)
 

@@ -1,5 +1,5 @@
 // The history of a context that moves on while it is read: each view is of one version.
-import { afterEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import type { Store } from '../../src/ports/store.ts'
 import { openBench, type Bench } from '../support/engine.ts'
 
@@ -8,7 +8,6 @@ const FILES = { 'p/Loop.flux': { states: [{ name: 'w', waiting: true, transition
 let bench: Bench
 /** What happens between the reading of a record and that of its log. */
 let meanwhile: (() => Promise<unknown>) | null = null
-afterEach(() => bench.close())
 
 const slow = (store: Store): Store =>
   new Proxy(store, {

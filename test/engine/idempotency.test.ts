@@ -1,31 +1,19 @@
 // Calls under an idempotency key: their effect is there once, whatever is sent again, and the first answer with it.
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { isReplayed } from '../support/answers.ts'
 import type { Role } from '../../src/model/caller.ts'
 import { inDoubt, unavailable } from '../../src/model/failure.ts'
 import type { Store } from '../../src/ports/store.ts'
 import { openBench, outputs, type Bench, type Files } from '../support/engine.ts'
-import { MemoryStore } from '../../src/store/memory/memory-store.ts'
-import { Memory } from '../../src/store/memory/memory.ts'
 import { isOfDefinition, withVerbs } from '../support/stores.ts'
+import { FINISHING_COUNTER } from '../support/services.ts'
+import { SharedMemory } from '../support/shared-memory.ts'
 
 const FILES: Files = {
   'p/Count.flux': {
     allowExtraProperties: true,
     input: [{ name: 'by', type: 'integer', defaultValue: 1 }],
-    output: [{ name: 'n', type: 'integer', defaultValue: 0 }],
-    states: [
-      {
-        name: 'w',
-        waiting: true,
-        action: { type: 'map', lines: [{ type: 'set', expression: 'n + 1', evaluate: true, to: ['n'] }] },
-        transitions: [
-          { to: 'w', event: 'tick' },
-          { to: 'end', event: 'finish' },
-        ],
-      },
-      { name: 'end' },
-    ],
+    ...FINISHING_COUNTER,
   },
   'p/Secret.flux': {
     secured: true,
@@ -54,7 +42,6 @@ beforeEach(async () => {
   commits = 0
   bench = await openBench(FILES, { wrap })
 })
-afterEach(() => bench.close())
 
 const count = async (contextId: number) => outputs(await bench.getContext({ contextId }))['n']
 const start = (idempotencyKey: string, more: object = {}) =>
@@ -180,26 +167,18 @@ describe('an event under a key', () => {
   })
 
   test('of two servers that are given it at once, one has the effect, and both the answer', async () => {
-    const memory = new Memory({ now: () => bench.clock.now(), silence: null, partitions: 2 })
-    const servers = await Promise.all(
-      [0, 1].map(() => openBench(FILES, { store: new MemoryStore(memory), clock: bench.clock })),
-    )
-    try {
-      const [one, other] = servers
-      if (!one || !other) throw new Error('there are two')
-      const request = { package: 'p', fluxName: 'Count', idempotencyKey: 'k' }
-      const [first, second] = await Promise.all([one.execute(request), other.execute(request)])
-      expect(first).toEqual(second)
-      expect([first, second].filter(isReplayed)).toHaveLength(1)
-      const { contextId } = first
-      const sent = { contextId, event: 'tick', eventId: 'e' }
-      const answers = await Promise.all([one.sendEvent(sent), other.sendEvent(sent)])
-      expect(answers[0]).toEqual(answers[1])
-      expect(answers.filter(isReplayed)).toHaveLength(1)
-      expect(outputs(await one.getContext({ contextId }))['n']).toBe(1)
-    } finally {
-      await Promise.all(servers.map((server) => server.close()))
-    }
+    const shared = new SharedMemory(2, bench.clock)
+    const [one, other] = [await openBench(FILES, shared.server()), await openBench(FILES, shared.server())]
+    const request = { package: 'p', fluxName: 'Count', idempotencyKey: 'k' }
+    const [first, second] = await Promise.all([one.execute(request), other.execute(request)])
+    expect(first).toEqual(second)
+    expect([first, second].filter(isReplayed)).toHaveLength(1)
+    const { contextId } = first
+    const sent = { contextId, event: 'tick', eventId: 'e' }
+    const answers = await Promise.all([one.sendEvent(sent), other.sendEvent(sent)])
+    expect(answers[0]).toEqual(answers[1])
+    expect(answers.filter(isReplayed)).toHaveLength(1)
+    expect(outputs(await one.getContext({ contextId }))['n']).toBe(1)
   })
 })
 

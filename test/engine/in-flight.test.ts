@@ -1,5 +1,5 @@
 // What the engine holds at once is bounded: steps that wait hold no data, and what doesn't fit waits or is refused.
-import { afterEach, describe, expect, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { ByteBudget } from '../../src/model/byte-budget.ts'
 import type { Store } from '../../src/ports/store.ts'
 import { openBench, outputs, type Bench, type Files } from '../support/engine.ts'
@@ -60,7 +60,6 @@ export function open() { for (const gate of gates.splice(0)) gate(); return { ru
 const TEXT = 'x'.repeat(100 * KIB)
 
 let bench: Bench
-afterEach(() => bench.close())
 const done = ({ status }: { status: string }) => ['COMPLETED', 'FAILED', 'TERMINATED'].includes(status)
 /** Opens the gates until all of them have ended. */
 async function release(ids: readonly number[]): Promise<void> {

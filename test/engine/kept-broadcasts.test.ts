@@ -1,87 +1,64 @@
 // Broadcasts under a key: whom they moved and started is there once, over repeats, crashes and two servers.
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { endOfAccepted, isReplayed } from '../support/answers.ts'
 import { unavailable } from '../../src/model/failure.ts'
-import type { CommitRequest, Store } from '../../src/ports/store.ts'
-import { openBench, outputs, type Bench, type Files, SILENT_FEED } from '../support/engine.ts'
-import { MemoryStore } from '../../src/store/memory/memory-store.ts'
-import { Memory } from '../../src/store/memory/memory.ts'
-import { SimulatedClock } from '../support/simulated-clock.ts'
+import type { CommitRequest } from '../../src/ports/store.ts'
+import { openBench, outputs, type Bench, type Files } from '../support/engine.ts'
+import { BEAT_MS, SharedMemory } from '../support/shared-memory.ts'
+import type { SimulatedClock } from '../support/simulated-clock.ts'
 import { withVerbs } from '../support/stores.ts'
+import { COUNTER } from '../support/services.ts'
+import { storesOf } from '../support/effort.ts'
 
 const FILES: Files = {
-  'p/Count.flux': {
-    output: [{ name: 'n', type: 'integer', defaultValue: 0 }],
-    states: [
-      {
-        name: 'w',
-        waiting: true,
-        action: { type: 'map', lines: [{ type: 'set', expression: 'n + 1', evaluate: true, to: ['n'] }] },
-        transitions: [{ to: 'w', event: 'tick' }],
-      },
-    ],
-  },
+  'p/Count.flux': COUNTER,
   'p/Started.flux': {
     triggers: ['tick'],
     states: [{ name: 's', waiting: true, transitions: [{ to: 's', event: 'never' }] }],
   },
 }
 const CONTEXTS = 7
-const BEAT_MS = 1000
 const once = Array.from({ length: CONTEXTS }, () => 1)
 const startedOf = async (bench: Bench) => (await bench.listContexts({ fluxName: 'Started', limit: 9 })).length
 const tick = (bench: Bench, more: object = {}) => bench.sendEvent({ event: 'tick', eventId: 'e', ...more })
 
-describe.each([1, 3])('in a store of %i partitions, a broadcast under a key', (partitions) => {
-  let memory: Memory
+describe.each(storesOf([3, 1]))('in a store of %i partitions, a broadcast under a key', (partitions) => {
+  let shared: SharedMemory
   let clock: SimulatedClock
-  let servers: Bench[]
+  let first: Bench
   let ids: number[]
   /** Commits that the servers may still make; then they are dead. */
   let left: number
   /** Commits that are sent twice: the answer to the second one comes. */
   let twice: (request: CommitRequest) => boolean
 
-  const open = async () => {
-    const store: Store = new MemoryStore(memory)
-    const bench = await openBench(FILES, {
-      clock,
-      store: withVerbs(store, {
-        commit(request) {
-          left -= 1
-          if (left < 0) return Promise.reject(unavailable('dead'))
-          return twice(request) ? store.commit(request).then(() => store.commit(request)) : store.commit(request)
-        },
-      }),
-      others: {
-        beat: BEAT_MS,
-        feed: SILENT_FEED,
-      },
+  const open = () =>
+    openBench(FILES, {
+      ...shared.server(),
+      wrap: (store) =>
+        withVerbs(store, {
+          commit(request) {
+            left -= 1
+            if (left < 0) return Promise.reject(unavailable('dead'))
+            return twice(request) ? store.commit(request).then(() => store.commit(request)) : store.commit(request)
+          },
+        }),
     })
-    servers.push(bench)
-    return bench
-  }
 
   beforeEach(async () => {
-    clock = new SimulatedClock(Date.UTC(2026, 0, 1))
-    memory = new Memory({ now: () => clock.now(), silence: 7 * BEAT_MS, partitions })
-    ;[servers, left, twice] = [[], Infinity, () => false]
-    const bench = await open()
+    shared = new SharedMemory(partitions)
+    ;({ clock } = shared)
+    ;[left, twice] = [Infinity, () => false]
+    first = await open()
     ids = []
-    for (let at = 0; at < CONTEXTS; at += 1) ids.push(await bench.run('Count'))
+    for (let at = 0; at < CONTEXTS; at += 1) ids.push(await first.run('Count'))
   })
-  afterEach(() => Promise.all(servers.map((bench) => bench.close())))
 
-  const first = () => {
-    const [bench] = servers
-    if (!bench) throw new Error('there is a server')
-    return bench
-  }
   const countsOf = (bench: Bench) =>
     Promise.all(ids.map(async (contextId) => outputs(await bench.getContext({ contextId }))['n']))
 
   test('is answered again, and mismatched by another content', async () => {
-    const bench = first()
+    const bench = first
     const answer = await tick(bench)
     expect([answer.transitions.length, answer.executions.length, isReplayed(answer)]).toEqual([CONTEXTS, 1, false])
     const again = await tick(bench)
@@ -93,7 +70,7 @@ describe.each([1, 3])('in a store of %i partitions, a broadcast under a key', (p
   })
 
   test('that meets nobody is remembered', async () => {
-    const bench = first()
+    const bench = first
     const nobody = () => bench.sendEvent({ event: 'nobody', eventId: 'e' })
     const answer = await nobody()
     expect(answer.transitions).toEqual([])
@@ -101,7 +78,7 @@ describe.each([1, 3])('in a store of %i partitions, a broadcast under a key', (p
   })
 
   test.each([{}, { respondAsync: true }])('whose beginning is written twice is no repeat: %j', async (more) => {
-    const bench = first()
+    const bench = first
     twice = ({ rows = [] }) => rows.some(({ space, value }) => space === 'idempotency' && value !== null)
     const answer = await tick(bench, more)
     await endOfAccepted(answer)
@@ -115,7 +92,7 @@ describe.each([1, 3])('in a store of %i partitions, a broadcast under a key', (p
   })
 
   test('is refused while the first is under way, on whichever server', async () => {
-    const [one, two] = [first(), await open()]
+    const [one, two] = [first, await open()]
     const settled = await Promise.allSettled([tick(one), tick(one), tick(two)])
     expect(settled.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'rejected'])
     expect(settled.slice(1)).toMatchObject([
@@ -133,7 +110,7 @@ describe.each([1, 3])('in a store of %i partitions, a broadcast under a key', (p
       const doubt = commits > 0 ? { inDoubt: true } : {}
       const detail = expect.stringMatching(commits > 0 ? /dead: this may have been done, or not/ : /^dead$/)
       const failure = { kind: 'unavailable', detail, retryAfter: 1, ...doubt }
-      await expect(tick(first())).rejects.toHaveProperty('failure', failure)
+      await expect(tick(first)).rejects.toHaveProperty('failure', failure)
       left = Infinity
       const bench = await open()
       await clock.advance(8 * BEAT_MS)

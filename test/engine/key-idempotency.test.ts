@@ -1,22 +1,10 @@
 // Calls under an idempotency key that name their context by its key: both hold, in one partition and in several.
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { isReplayed } from '../support/answers.ts'
 import { openBench, type Bench, type Files } from '../support/engine.ts'
-import { MemoryStore } from '../../src/store/memory/memory-store.ts'
-import { Memory } from '../../src/store/memory/memory.ts'
-import { SimulatedClock } from '../support/simulated-clock.ts'
+import { PINGED as states } from '../support/services.ts'
+import { SharedMemory } from '../support/shared-memory.ts'
 
-const states = [
-  {
-    name: 'open',
-    waiting: true,
-    transitions: [
-      { to: 'open', event: 'ping' },
-      { to: 'done', event: 'finish' },
-    ],
-  },
-  { name: 'done' },
-]
 const FILES: Files = {
   'p/Plain.flux': { states },
   'p/Random.flux': { states, key: 'r-${random()}' },
@@ -28,11 +16,8 @@ const named = (key: string) => ({ key, fluxName: 'Plain', package: 'p' })
 describe.each([1, 5])('with %i partitions', (partitions) => {
   let bench: Bench
   beforeEach(async () => {
-    const clock = new SimulatedClock(Date.UTC(2026, 0, 1))
-    const store = new MemoryStore(new Memory({ now: () => clock.now(), partitions, silence: null }))
-    bench = await openBench(FILES, { store, clock })
+    bench = await openBench(FILES, { ...new SharedMemory(partitions).server(), others: null })
   })
-  afterEach(() => bench.close())
 
   const start = (key: string, idempotencyKey: string, more: object = {}) =>
     bench.execute({ package: 'p', fluxName: 'Plain', key, idempotencyKey, ...more })

@@ -1,52 +1,24 @@
 // Idempotency keys in a store of several partitions: the key of a call lies with what it is addressed to, so it has one
 // effect for each addressee, in one commit, over servers, crashes, and commits that come late.
 import { randomUUID } from 'node:crypto'
-import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { isReplayed } from '../support/answers.ts'
 import { inDoubt, unavailable } from '../../src/model/failure.ts'
 import type { CommitRequest, Store } from '../../src/ports/store.ts'
-import { explore } from '../../src/store/redis/connection.ts'
-import { openRedisStore } from '../../src/store/redis/store.ts'
 import { openBench, outputs, type Bench, type Files } from '../support/engine.ts'
-import { MemoryStore } from '../../src/store/memory/memory-store.ts'
-import { Memory } from '../../src/store/memory/memory.ts'
 import { SimulatedClock } from '../support/simulated-clock.ts'
 import { isOfDefinition, withVerbs } from '../support/stores.ts'
+import { openRedis } from '../support/redis-store.ts'
+import { SharedMemory } from '../support/shared-memory.ts'
+import { FINISHING_COUNTER } from '../support/services.ts'
 
-const states = [
-  {
-    name: 'w',
-    waiting: true,
-    action: { type: 'map', lines: [{ type: 'set', expression: 'n + 1', evaluate: true, to: ['n'] }] },
-    transitions: [
-      { to: 'w', event: 'tick' },
-      { to: 'end', event: 'finish' },
-    ],
-  },
-  { name: 'end' },
-]
-const output = [{ name: 'n', type: 'integer', defaultValue: 0 }]
 const FILES: Files = {
-  'p/Count.flux': { output, states },
-  'p/Random.flux': { output, states, key: 'r-${random()}' },
-  'p/Named.flux': { input: [{ name: 'of' }], output, states, key: '${of}', tags: ['all'] },
+  'p/Count.flux': FINISHING_COUNTER,
+  'p/Random.flux': { ...FINISHING_COUNTER, key: 'r-${random()}' },
+  'p/Named.flux': { ...FINISHING_COUNTER, input: [{ name: 'of' }], key: '${of}', tags: ['all'] },
 }
 const PARTITIONS = 5
-const BEAT_MS = 1000
-const LEASE_MS = 7 * BEAT_MS
 const MISMATCH = { failure: { kind: 'idempotencyMismatch' } }
-
-const quiet = (): void => {}
-const log = { trace: quiet, debug: quiet, info: quiet, warn: quiet, error: quiet }
-const feed = {
-  notify: quiet,
-  onNotified: quiet,
-  notifyReady: quiet,
-  onReady: quiet,
-  watch: quiet,
-  onWatched: quiet,
-  close: () => Promise.resolve(),
-}
 
 type Commit = () => ReturnType<Store['commit']>
 /** What becomes of the commits of one server. */
@@ -60,30 +32,23 @@ interface Server {
   readonly fate: Fate
 }
 
-let clock: SimulatedClock
-let memory: Memory
-const closing: (() => Promise<unknown>)[] = []
-afterEach(async () => {
-  for (const close of closing.splice(0).toReversed()) await close()
-})
+let shared: SharedMemory
 beforeEach(() => {
   // Redis has a time of its own.
-  clock = new SimulatedClock(Date.now())
-  memory = new Memory({ now: () => clock.now(), partitions: PARTITIONS, silence: LEASE_MS })
+  shared = new SharedMemory(PARTITIONS, new SimulatedClock(Date.now()))
 })
 
-async function open(shared: Store = new MemoryStore(memory)): Promise<Server> {
+async function open(under: Store = shared.store()): Promise<Server> {
   const fate: Fate = { next: [], commits: 0 }
-  const store = withVerbs(shared, {
+  const store = withVerbs(under, {
     commit(request) {
-      if (!request.rows?.length || isOfDefinition(request)) return shared.commit(request)
+      if (!request.rows?.length || isOfDefinition(request)) return under.commit(request)
       fate.commits += 1
       const run = fate.next.shift()
-      return run ? run(() => shared.commit(request), request) : shared.commit(request)
+      return run ? run(() => under.commit(request), request) : under.commit(request)
     },
   })
-  const bench = await openBench(FILES, { store, clock, others: { beat: BEAT_MS, feed } })
-  closing.push(() => bench.close())
+  const bench = await openBench(FILES, shared.server(store))
   return { bench, fate }
 }
 
@@ -110,8 +75,8 @@ const startNamed = ({ bench }: Server, of: string, more: object = {}) =>
 describe.each(['memory', 'Redis'] as const)('over partitions, on %s', (where) => {
   const openAll = async (): Promise<[Server, Server]> => {
     if (where === 'memory') return [await open(), await open()]
-    const [address, namespace] = [await explore(inject('redisUrl')), `test-${randomUUID()}`]
-    const onRedis = () => openRedisStore({ address, namespace, partitions: PARTITIONS, deadAfterMs: 60_000, log })
+    const namespace = `test-${randomUUID()}`
+    const onRedis = () => openRedis({ namespace, partitions: PARTITIONS })
     return [await open(await onRedis()), await open(await onRedis())]
   }
 
@@ -202,14 +167,14 @@ describe('a call under a key', () => {
   })
 
   test('is one commit and one row, wherever its context lies', async () => {
-    const [before, rows] = [one.fate.commits, memory.rows.count('items')]
+    const [before, rows] = [one.fate.commits, shared.memory.rows.count('items')]
     for (const id of ids) await tick(one, id, `e${id}`)
-    expect([one.fate.commits - before, memory.rows.count('items') - rows]).toEqual([PARTITIONS, PARTITIONS])
+    expect([one.fate.commits - before, shared.memory.rows.count('items') - rows]).toEqual([PARTITIONS, PARTITIONS])
     for (let at = 0; at < 2 * PARTITIONS; at += 1) {
       await one.bench.execute({ package: 'p', fluxName: 'Count', idempotencyKey: `k${at}` })
     }
     expect(one.fate.commits - before).toBe(3 * PARTITIONS)
-    expect(memory.rows.count('idempotency')).toBe(2 * PARTITIONS)
+    expect(shared.memory.rows.count('idempotency')).toBe(2 * PARTITIONS)
     await startRandom(one)
     expect(one.fate.commits - before).toBe(3 * PARTITIONS + 1)
   })

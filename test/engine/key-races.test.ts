@@ -1,36 +1,15 @@
 // Two servers and one key: whoever commits first has it, on every store and in every partition.
 import { randomUUID } from 'node:crypto'
-import { rm } from 'node:fs/promises'
-import { afterEach, describe, expect, inject, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { partitionOfKey } from '../../src/engine/record/index-keys.ts'
 import type { Store } from '../../src/ports/store.ts'
-import { explore } from '../../src/store/redis/connection.ts'
-import { openRedisStore } from '../../src/store/redis/store.ts'
 import { openBench, type Bench, type Files } from '../support/engine.ts'
+import { openRedis } from '../support/redis-store.ts'
+import { withVerbs } from '../support/stores.ts'
+import { PINGED } from '../support/services.ts'
 
-const FILES: Files = {
-  'p/Thing.flux': {
-    states: [
-      {
-        name: 'open',
-        waiting: true,
-        transitions: [
-          { to: 'open', event: 'ping' },
-          { to: 'done', event: 'finish' },
-        ],
-      },
-      { name: 'done' },
-    ],
-  },
-}
-const quiet = (): void => {}
-const log = { trace: quiet, debug: quiet, info: quiet, warn: quiet, error: quiet }
+const FILES: Files = { 'p/Thing.flux': { states: PINGED } }
 const STARTS = 8
-
-const closing: (() => Promise<unknown>)[] = []
-afterEach(async () => {
-  for (const close of closing.splice(0).toReversed()) await close()
-})
 
 /** On one embedded store. */
 async function sharing(): Promise<[Bench, Bench]> {
@@ -41,23 +20,14 @@ async function sharing(): Promise<[Bench, Bench]> {
   }
   const one = await openBench(FILES, { wrap, onDisk: true })
   if (shared === null) throw new Error('the store is open')
-  const two = await openBench(FILES, { store: shared, clock: one.clock })
-  closing.push(
-    () => one.close(),
-    () => rm(two.folder, { recursive: true, force: true }),
-  )
-  return [one, two]
+  const store = withVerbs(shared, { close: () => Promise.resolve() })
+  return [one, await openBench(FILES, { store, clock: one.clock })]
 }
 
 /** On Redis, in three partitions. */
 async function onRedis(): Promise<[Bench, Bench]> {
-  const [address, namespace] = [await explore(inject('redisUrl')), `test-${randomUUID()}`]
-  const open = async (): Promise<Bench> => {
-    const store = await openRedisStore({ address, namespace, partitions: 3, deadAfterMs: 60_000, log })
-    const bench = await openBench(FILES, { store })
-    closing.push(() => bench.close())
-    return bench
-  }
+  const namespace = `test-${randomUUID()}`
+  const open = async () => openBench(FILES, { store: await openRedis({ namespace, partitions: 3 }) })
   return [await open(), await open()]
 }
 
@@ -128,7 +98,6 @@ test('a key outlives the server that used it', async () => {
   const first = await openBench(FILES)
   const { contextId } = await first.execute({ fluxName: 'Thing', key: 'k' })
   const second = await first.restart()
-  closing.push(() => second.close())
   expect(await second.execute({ fluxName: 'Thing', key: 'k', existing: 'use' })).toMatchObject({
     contextId,
     started: false,

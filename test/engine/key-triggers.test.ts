@@ -1,18 +1,8 @@
 // Triggers with keys: an event starts one context for one thing, and goes to that one from then on.
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { openBench, type Bench } from '../support/engine.ts'
+import { PINGED as states } from '../support/services.ts'
 
-const states = [
-  {
-    name: 'open',
-    waiting: true,
-    transitions: [
-      { to: 'open', event: 'ping' },
-      { to: 'done', event: 'finish' },
-    ],
-  },
-  { name: 'done' },
-]
 const input = [{ name: 'orderId', defaultValue: '' }]
 
 let bench: Bench
@@ -25,7 +15,6 @@ beforeEach(async () => {
     'p/Waits.flux': { states: [{ name: 'w', waiting: true, transitions: [{ to: 'w', event: 'late' }] }] },
   })
 })
-afterEach(() => bench.close())
 
 const send = (event: string, orderId: string, tags?: string[]) => bench.sendEvent({ event, input: { orderId }, tags })
 

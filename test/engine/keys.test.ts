@@ -4,21 +4,9 @@ import { ANONYMOUS } from '../../src/model/caller.ts'
 import type { Store } from '../../src/ports/store.ts'
 import { openBench, type Bench, type Files } from '../support/engine.ts'
 import { withVerbs } from '../support/stores.ts'
+import { PINGED } from '../support/services.ts'
 
-const waiting = (more: object = {}) => ({
-  states: [
-    {
-      name: 'open',
-      waiting: true,
-      transitions: [
-        { to: 'open', event: 'ping' },
-        { to: 'done', event: 'finish' },
-      ],
-    },
-    { name: 'done' },
-  ],
-  ...more,
-})
+const waiting = (more: object = {}) => ({ states: PINGED, ...more })
 
 const id = { name: 'orderId', required: true }
 const FILES: Files = {
@@ -215,7 +203,6 @@ describe('a call that names a context by its key', () => {
     const { transitions } = await other.sendEvent({ ...named('f'), event: 'ping' })
     expect(transitions).toEqual([{ contextId: expect.any(Number), state: 'open' }])
     expect(transitions[0]?.contextId).toBeGreaterThan(first)
-    await racing.close()
   })
 
   test('lists are filtered by key, in all services', async () => {

@@ -8,13 +8,13 @@ import { RowTaken } from '../../src/engine/turn/message.ts'
 import { partitionOfKey } from '../../src/engine/record/index-keys.ts'
 import { ANONYMOUS } from '../../src/model/caller.ts'
 import { conflict, inDoubt, notFound, unavailable } from '../../src/model/failure.ts'
-import type { Log } from '../../src/ports/log.ts'
 import type { CommitOutcome, CommitRequest, Store } from '../../src/ports/store.ts'
-import { openBench, outputs, type Bench, type Files, SILENT_FEED } from '../support/engine.ts'
-import { MemoryStore } from '../../src/store/memory/memory-store.ts'
-import { Memory } from '../../src/store/memory/memory.ts'
-import { SimulatedClock } from '../support/simulated-clock.ts'
+import { openBench, outputs, type Bench, type Files } from '../support/engine.ts'
+import { BEAT_MS, SharedMemory } from '../support/shared-memory.ts'
+import type { SimulatedClock } from '../support/simulated-clock.ts'
 import { emptyStore, withVerbs } from '../support/stores.ts'
+import { silent as log } from '../support/silent.ts'
+import { storesOf } from '../support/effort.ts'
 
 const open = [{ name: 's', waiting: true, transitions: [{ to: 's', event: 'more' }] }]
 const FILES: Files = {
@@ -86,7 +86,6 @@ const FILES: Files = {
   },
   'p/Root.flux': { triggers: ['root'], key: '${uuid()}', states: open },
 }
-const BEAT_MS = 1000
 
 /** What becomes of a commit: its server hears nothing of it, and it is made never, at once or later. */
 type Fate = 'lost' | 'unanswered' | 'late' | null
@@ -94,8 +93,8 @@ type Fate = 'lost' | 'unanswered' | 'late' | null
 const startsOf = async (bench: Bench, fluxName: string) =>
   (await bench.listContexts({ fluxName, limit: 20 })).map(({ id }) => id)
 
-describe.each([1, 3])('in a store of %i partitions', (partitions) => {
-  let memory: Memory
+describe.each(storesOf([3, 1]))('in a store of %i partitions', (partitions) => {
+  let shared: SharedMemory
   let clock: SimulatedClock
   let servers: Bench[]
   /** Of the next commits of contexts of the first server. */
@@ -122,20 +121,18 @@ describe.each([1, 3])('in a store of %i partitions', (partitions) => {
     })
 
   const openServer = async (wrap: (store: Store) => Store = (store) => store) => {
-    const store = wrap(new MemoryStore(memory))
-    const bench = await openBench(FILES, { clock, store, others: { beat: BEAT_MS, feed: SILENT_FEED } })
+    const bench = await openBench(FILES, { ...shared.server(), wrap })
     servers.push(bench)
     return bench
   }
 
   beforeEach(() => {
-    clock = new SimulatedClock(Date.UTC(2026, 0, 1))
-    memory = new Memory({ now: () => clock.now(), silence: 7 * BEAT_MS, partitions })
+    shared = new SharedMemory(partitions)
+    ;({ clock } = shared)
     ;[servers, late, fateOf, isDead] = [[], [], () => null, false]
   })
-  afterEach(async () => {
+  afterEach(() => {
     isDead = false
-    await Promise.all(servers.map((bench) => bench.close()))
   })
 
   const failed = { failure: { kind: 'unavailable', inDoubt: true } }
@@ -450,7 +447,6 @@ function sentAgain(readRow: Store['readRow']) {
   const rows = new BroadcastRows(store, 'row', { sent, upTo: 4, expiresAt: 0, drawn: { seed: 's', now: 0 } })
   const catalog = { all: () => [], triggeredBy: () => [] }
   const mailboxes = { post, start: () => post(0) }
-  const log: Log = { trace() {}, debug() {}, info() {}, warn() {}, error() {} }
   const refusals = { log: () => Promise.resolve() }
   const sending = { store, rows, mailboxes, log, catalog, refusals, sent }
   return Promise.all([1, 2, 3, 4].map((id) => move(sending, id)))

@@ -1,5 +1,5 @@
 // Pages of the pending events: what a request looks at is bounded, and others are served meanwhile.
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { pendingRowKey } from '../../src/model/pending.ts'
 import type { StoredRow } from '../../src/model/rows.ts'
 import { openBench, type Bench } from '../support/engine.ts'
@@ -39,7 +39,6 @@ beforeEach(async () => {
     },
   )
 })
-afterEach(() => bench.close())
 
 test('a page that finds little ends after so many characters, and the next one goes on there', async () => {
   const found: (number | null)[] = []

@@ -1,15 +1,14 @@
 // Lists and counts: each combination of filters gives what a look at each context gives, on every store.
-import { randomUUID } from 'node:crypto'
 import * as fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { ListRequest, ListedContext } from '../../src/api/context-lists.ts'
 import type { ContextView } from '../../src/api/contexts.ts'
 import { ANONYMOUS } from '../../src/model/caller.ts'
 import { isFinished } from '../../src/model/context.ts'
-import { explore } from '../../src/store/redis/connection.ts'
-import { openRedisStore } from '../../src/store/redis/store.ts'
 import { openBench, type Bench } from '../support/engine.ts'
+import { runs, storesOf } from '../support/effort.ts'
 import { SimulatedClock } from '../support/simulated-clock.ts'
+import { openRedis } from '../support/redis-store.ts'
 
 const waiting = {
   tags: ['${tag}'],
@@ -50,14 +49,11 @@ export const throwRangeError = () => { throw new RangeError('no') }`,
   'p/Parent.flux': { states: [{ name: 'calls', action: { type: 'invokeFlux', name: 'Child' } }] },
   'p/Child.flux': waiting,
 }
-const quiet = () => {}
-const log = { trace: quiet, debug: quiet, info: quiet, warn: quiet, error: quiet }
 const TAGS = ['red', 'green', 'blue']
 
 async function openOn(partitions: number | null): Promise<Bench> {
   if (partitions === null) return openBench(FILES, { onDisk: true })
-  const [address, namespace] = [await explore(inject('redisUrl')), `test-${randomUUID()}`]
-  const store = await openRedisStore({ address, namespace, partitions, deadAfterMs: 60_000, log })
+  const store = await openRedis({ partitions })
   return openBench(FILES, { store, clock: new SimulatedClock(Date.now()) })
 }
 
@@ -199,11 +195,13 @@ const NOT_SHOWN = new Set(['input', 'output', 'stateContexts', 'executionHistory
 
 const totalOf = ({ total }: { total: number }) => total
 
-describe.each([
-  ['the embedded store', null],
-  ['Redis', 1],
-  ['Redis with 4 partitions', 4],
-])('on %s', (_, partitions) => {
+describe.each(
+  storesOf([
+    ['the embedded store', null],
+    ['Redis', 1],
+    ['Redis with 4 partitions', 4],
+  ]),
+)('on %s', (_, partitions) => {
   let bench: Bench
   let known: Known[]
   beforeAll(async () => {
@@ -234,7 +232,7 @@ describe.each([
           expect(found.map(({ id }) => id)).toEqual(expected.slice(page * limit).map(({ id }) => id))
         },
       ),
-      { numRuns: 250 },
+      { numRuns: runs(250, 50) },
     )
   }, 120_000)
 
@@ -254,7 +252,7 @@ describe.each([
           expect(await bench.countContexts({ ...asked, by })).toEqual({ total, by, counts })
         },
       ),
-      { numRuns: 120 },
+      { numRuns: runs(120, 30) },
     )
   }, 120_000)
 

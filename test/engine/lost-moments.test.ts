@@ -1,20 +1,18 @@
 // Servers on a Redis that comes back without its last moments, or does late what nobody waits for any more: what is to
 // be done is done.
 import { randomUUID } from 'node:crypto'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { createRuntime, type FluxRuntime } from '../../src/main.ts'
-import type { Log } from '../../src/ports/log.ts'
-import { explore } from '../../src/store/redis/connection.ts'
-import { openRedisStore, type RedisStore } from '../../src/store/redis/store.ts'
+import { type RedisStore } from '../../src/store/redis/store.ts'
 import { remember } from '../store/redis-past.ts'
 import { startRedis, type RedisServer } from '../support/redis.ts'
 import { writeFiles, type Files } from '../support/engine.ts'
-
-const quiet = (): void => {}
-const log: Log = { trace: quiet, debug: quiet, info: quiet, warn: quiet, error: quiet }
+import { silent as log } from '../support/silent.ts'
+import { atEndOfTest } from '../support/at-end.ts'
+import { openRedis } from '../support/redis-store.ts'
+import { newFolder } from '../support/at-end.ts'
 
 const FILES: Files = {
   'p/code.ts': `import { appendFile, access } from 'node:fs/promises'
@@ -40,40 +38,27 @@ export async function work({ folder }, flux) {
   },
 }
 
-const closing: (() => Promise<unknown>)[] = []
 let redis: RedisServer
 let folder: string
 let namespace: string
 beforeEach(async () => {
   namespace = randomUUID()
   redis = await startRedis()
-  folder = await mkdtemp(join(tmpdir(), 'actorflux-lost-'))
-  closing.push(
-    () => redis.close(),
-    () => rm(folder, { recursive: true }),
-  )
-})
-afterEach(async () => {
-  for (const close of closing.splice(0).toReversed()) await close()
+  atEndOfTest(() => redis.close())
+  folder = await newFolder()
 })
 
 async function openServer(files = FILES): Promise<FluxRuntime> {
   const actors = join(folder, `actors-${randomUUID()}`)
   await writeFiles(actors, files)
   const server = await createRuntime({ actors: [actors], redisUrl: redis.url, namespace, log })
-  closing.push(() => server.close({ grace: 0 }))
+  atEndOfTest(() => server.close({ grace: 0 }))
   return server
 }
 
 async function openStore(): Promise<RedisStore> {
-  const store = await openRedisStore({
-    address: await explore(redis.url),
-    namespace,
-    partitions: 1,
-    deadAfterMs: 10_000,
-    log,
-  })
-  closing.push(() => store.close())
+  const store = await openRedis({ url: redis.url, namespace, deadAfterMs: 10_000 })
+  atEndOfTest(() => store.close())
   return store
 }
 

@@ -1,5 +1,5 @@
 // A message for a context that is being started at that moment: it is answered, whatever the store says of it.
-import { afterEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { held } from '../support/held.ts'
 import { openBench, type Bench, type Files } from '../support/engine.ts'
 import { withVerbs } from '../support/stores.ts'
@@ -9,7 +9,6 @@ const FILES: Files = {
 }
 
 let bench: Bench
-afterEach(() => bench.close())
 
 test('what was sent to an id before a context had it is answered, all of it', async () => {
   const read = held<void>()

@@ -1,50 +1,17 @@
 // Mailboxes: what waits for a context is decided together, bounded, and others are served in between.
-import { afterEach, describe, expect, test } from 'vitest'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { describe, expect, test } from 'vitest'
 import type { Store } from '../../src/ports/store.ts'
 import { openBench, outputs, type Bench, type Files } from '../support/engine.ts'
 import { withVerbs } from '../support/stores.ts'
+import { COUNTER, HEAVY_COUNTER } from '../support/services.ts'
 
-const set = (to: string, expression: string) => ({ type: 'set', expression, evaluate: true, to: [to] })
-const FILES: Files = {
-  'p/Count.flux': {
-    output: [{ name: 'n', type: 'integer', defaultValue: 0 }],
-    states: [
-      {
-        name: 'w',
-        waiting: true,
-        action: { type: 'map', lines: [set('n', 'n + 1')] },
-        transitions: [{ to: 'w', event: 'tick' }],
-      },
-    ],
-  },
-  // Of 210 elements, an event takes about 190,000 steps of work.
-  'p/Heavy.flux': {
-    input: [{ name: 'list', type: 'any' }],
-    output: [{ name: 'n', type: 'integer', defaultValue: 0 }],
-    states: [
-      {
-        name: 'w',
-        waiting: true,
-        output: [{ name: 'sum', type: 'integer' }],
-        action: {
-          type: 'map',
-          lines: [set('n', 'n + 1'), set('sum', 'list.map(x => list.map(y => x + y).length).length')],
-        },
-        transitions: [{ to: 'w', event: 'tick' }],
-      },
-    ],
-  },
-}
+const FILES: Files = { 'p/Count.flux': COUNTER, 'p/Heavy.flux': HEAVY_COUNTER }
 
 let bench: Bench
-const closing: (() => Promise<unknown>)[] = []
-afterEach(async () => {
-  for (const close of closing.splice(0).toReversed()) await close()
-})
 
 async function open(wrap: (store: Store) => Store): Promise<void> {
   bench = await openBench(FILES, { wrap })
-  closing.push(() => bench.close())
 }
 
 /** Holds commits back until they are let go. Counts them. */
@@ -101,9 +68,7 @@ describe('a full mailbox', () => {
 })
 
 const slowly = async <T>(run: () => Promise<T>): Promise<T> => {
-  await new Promise((resolve) => {
-    setTimeout(resolve, 25)
-  })
+  await sleep(25)
   return run()
 }
 

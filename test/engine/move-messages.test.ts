@@ -56,7 +56,6 @@ describe('while somebody reads', () => {
       [3, 'event', 'later', 'e-later', 'a', 'c', ['b', 'c']],
     ])
     expect(moves[0]).toMatchObject({ facts: { startState: 'a', secured: false, key: null }, previousAt: null })
-    await bench.close()
   })
 
   test('tags of a context of which only the head was read are told to filters alone: they may be secrets', () => {

@@ -6,12 +6,13 @@ import { ANONYMOUS, type Caller } from '../../src/model/caller.ts'
 import { inDoubt, unavailable } from '../../src/model/failure.ts'
 
 import type { CommitRequest, RowQuery, Store } from '../../src/ports/store.ts'
-import { MemoryStore } from '../../src/store/memory/memory-store.ts'
-import { Memory } from '../../src/store/memory/memory.ts'
 import { held } from '../support/held.ts'
-import { openBench, outputs, type Bench, type BenchOptions, type Files, SILENT_FEED } from '../support/engine.ts'
-import { SimulatedClock } from '../support/simulated-clock.ts'
+import { openBench, outputs, type Bench, type BenchOptions, type Files } from '../support/engine.ts'
+import { BEAT_MS, SharedMemory } from '../support/shared-memory.ts'
+import type { SimulatedClock } from '../support/simulated-clock.ts'
 import { withVerbs } from '../support/stores.ts'
+import { nextTurn } from '../support/held.ts'
+import { storesOf } from '../support/effort.ts'
 
 vi.setConfig({ testTimeout: 60_000 })
 
@@ -42,7 +43,6 @@ const FILES: Files = {
     ],
   },
 }
-const BEAT_MS = 1000
 const FAST = 100_000
 const DAY_MS = 86_400_000
 const token = (role: 'read' | 'invoke' | 'admin'): Caller => ({ name: role, roles: [role] })
@@ -69,51 +69,40 @@ const ended = async (bench: Bench, operationId: string): Promise<OperationView> 
   return bench.getOperation({ operationId })
 }
 
-describe.each([1, 3])('in a store of %i partitions, an operation', (partitions) => {
-  let memory: Memory
+/** Stops a server whose store is away: it leaves what it has under way as it is. */
+const die = (bench: Bench) => bench.engine.close({ grace: 0 })
+
+describe.each(storesOf([3, 1]))('in a store of %i partitions, an operation', (partitions) => {
+  let shared: SharedMemory
   let clock: SimulatedClock
-  let servers: Bench[]
   /** Commits that the servers may still make; then the store is away. */
   let left: number
 
   /** `before`: what a commit waits for. */
-  const open = async ({
-    before,
-    ...options
-  }: BenchOptions & { before?: () => Promise<undefined> | undefined } = {}) => {
-    const store = new MemoryStore(memory)
-    const bench = await openBench(FILES, {
-      clock,
-      store: withVerbs(store, {
-        async commit(request: CommitRequest) {
-          left -= 1
-          if (left < 0) throw unavailable('away')
-          await before?.()
-          return store.commit(request)
-        },
-      }),
-      others: { beat: BEAT_MS, feed: SILENT_FEED },
+  const open = ({ before, ...options }: BenchOptions & { before?: () => Promise<undefined> | undefined } = {}) =>
+    openBench(FILES, {
+      ...shared.server(),
+      wrap: (store) =>
+        withVerbs(store, {
+          async commit(request: CommitRequest) {
+            left -= 1
+            if (left < 0) throw unavailable('away')
+            await before?.()
+            return store.commit(request)
+          },
+        }),
       ...options,
     })
-    servers.push(bench)
-    return bench
-  }
   beforeEach(() => {
-    clock = new SimulatedClock(Date.UTC(2026, 0, 1))
-    memory = new Memory({ now: () => clock.now(), silence: 7 * BEAT_MS, partitions })
-    ;[servers, left] = [[], Infinity]
-  })
-  afterEach(async () => {
+    shared = new SharedMemory(partitions)
+    ;({ clock } = shared)
     left = Infinity
-    await Promise.all(servers.map((bench) => bench.close()))
+  })
+  afterEach(() => {
+    left = Infinity
   })
 
-  const marksLeft = () => new MemoryStore(memory).countRows({ space: 'marks' })
-  /** Stops a server whose store is away: it leaves what it has under way as it is. */
-  const die = async (bench: Bench) => {
-    servers.splice(servers.indexOf(bench), 1)
-    await bench.engine.close({ grace: 0 })
-  }
+  const marksLeft = () => shared.store().countRows({ space: 'marks' })
 
   test('does it once with each that matches, and tells how far it is', async () => {
     const bench = await open()
@@ -271,7 +260,8 @@ describe.each([1, 3])('in a store of %i partitions, an operation', (partitions) 
     await startAll(bench, 1)
     const { operationId } = await begin(bench, ticks)
     await ended(bench, operationId)
-    await clock.advance(7 * DAY_MS - 60_000)
+    clock.jump(7 * DAY_MS - 60_000)
+    await clock.advance(0)
     expect(await bench.listOperations()).toHaveLength(1)
     await clock.advance(60_000)
     expect(await bench.listOperations()).toEqual([])
@@ -356,7 +346,7 @@ describe.each([1, 3])('in a store of %i partitions, an operation', (partitions) 
   })
 
   test('counts what it changed without hearing of it as changed, also where it can not be done again', async () => {
-    const source = new MemoryStore(memory)
+    const source = shared.store()
     let unanswered = 5
     const store = withVerbs(source, {
       async commit(request: CommitRequest) {
@@ -368,7 +358,6 @@ describe.each([1, 3])('in a store of %i partitions, an operation', (partitions) 
       },
     })
     const bench = await openBench(FILES, { clock, store, others: null })
-    servers.push(bench)
     await startAll(bench, 30)
     const { operationId } = await begin(bench, { filter: {}, do: 'terminate', rate: FAST })
     expect(await ended(bench, operationId)).toMatchObject({ done: 30, changed: 30, failed: 0, errors: [] })
@@ -376,7 +365,7 @@ describe.each([1, 3])('in a store of %i partitions, an operation', (partitions) 
   })
 
   test('whose stop is stored, and no more is known, may have been stopped', async () => {
-    const source = new MemoryStore(memory)
+    const source = shared.store()
     let [isAsked, isAway] = [false, false]
     const store = withVerbs(source, {
       async commit(request: CommitRequest) {
@@ -388,7 +377,6 @@ describe.each([1, 3])('in a store of %i partitions, an operation', (partitions) 
       readRow: (row) => (isAway ? Promise.reject(unavailable('away')) : source.readRow(row)),
     })
     const bench = await openBench(FILES, { clock, store, others: null })
-    servers.push(bench)
     await startAll(bench, 5)
     const { operationId } = await begin(bench, { ...ticks, rate: 1 })
     await expect(bench.stopOperation({ operationId })).rejects.toMatchObject({ failure: { inDoubt: true } })
@@ -409,7 +397,7 @@ describe.each([1, 3])('in a store of %i partitions, an operation', (partitions) 
   })
 
   test('can be stopped while the store is away for the contexts, and not for its own rows', async () => {
-    const source = new MemoryStore(memory)
+    const source = shared.store()
     let isAway = false
     const store = withVerbs(source, {
       async commit(request: CommitRequest) {
@@ -418,7 +406,6 @@ describe.each([1, 3])('in a store of %i partitions, an operation', (partitions) 
       },
     })
     const bench = await openBench(FILES, { clock, store, others: null })
-    servers.push(bench)
     const ids = await startAll(bench, 5)
     isAway = true
     const { operationId } = await begin(bench, ticks)
@@ -537,9 +524,8 @@ describe.each([1, 3])('in a store of %i partitions, an operation', (partitions) 
     await expect(one?.startOperation(slow)).rejects.toMatchObject(overloaded)
     for (let count = 0; count < 50; count += 1) await other?.startOperation(slow)
     await expect(begin(bench, ticks)).rejects.toMatchObject(overloaded)
-    const store = withVerbs(new MemoryStore(memory), { countRows: () => Promise.resolve(20_000) })
-    const full = await openBench(FILES, { clock, store, others: { beat: BEAT_MS, feed: SILENT_FEED } })
-    servers.push(full)
+    const store = withVerbs(shared.store(), { countRows: () => Promise.resolve(20_000) })
+    const full = await openBench(FILES, { ...shared.server(), store })
     await expect(begin(full, ticks)).rejects.toMatchObject({ failure: { kind: 'overloaded' } })
   })
 
@@ -576,7 +562,7 @@ describe.each([1, 3])('in a store of %i partitions, an operation', (partitions) 
     const rows = ['garbage{', 'null', '{}'].map(
       (value, nr) => ({ partition: 0, space: 'operations', key: keys[nr] ?? '', value, expiresAt: null }) as const,
     )
-    await new MemoryStore(memory).commit({ writes: [], rows })
+    await shared.store().commit({ writes: [], rows })
     const listed = async () => (await bench.listOperations()).map((one) => one.operationId)
     expect([await listed(), await listed()]).toEqual([[operationId], [operationId]])
     expect(bench.logged.flatMap(({ level, message }) => (level === 'error' ? message : []))).toEqual(
@@ -586,19 +572,16 @@ describe.each([1, 3])('in a store of %i partitions, an operation', (partitions) 
 
   test('is in lists that are read one after the other', async () => {
     let [reading, most] = [0, 0]
-    const source = new MemoryStore(memory)
+    const source = shared.store()
     const store = withVerbs(source, {
       async listRows(query: RowQuery) {
         most = Math.max(most, (reading += 1))
-        await new Promise((resolve) => {
-          setImmediate(resolve)
-        })
+        await nextTurn()
         reading -= 1
         return source.listRows(query)
       },
     })
     const bench = await openBench(FILES, { clock, store, others: null })
-    servers.push(bench)
     await ended(bench, (await begin(bench, ticks)).operationId)
     most = 0
     const lists = await Promise.all(Array.from({ length: 10 }, () => bench.listOperations()))

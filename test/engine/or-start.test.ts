@@ -1,13 +1,12 @@
 // orStart: an event by key moves the context that has the key, or starts one that takes the event.
 import { randomUUID } from 'node:crypto'
-import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { isReplayed } from '../support/answers.ts'
 import type { EventRequest } from '../../src/api/events.ts'
 import { ANONYMOUS } from '../../src/model/caller.ts'
-import { explore } from '../../src/store/redis/connection.ts'
-import { openRedisStore } from '../../src/store/redis/store.ts'
 import { openBench, outputs, type Bench, type Files } from '../support/engine.ts'
 import { SimulatedClock } from '../support/simulated-clock.ts'
+import { openRedis } from '../support/redis-store.ts'
 
 const busy = {
   name: 'open',
@@ -39,29 +38,17 @@ const FILES: Files = {
 }
 
 const refusal = (kind: string, more: object = {}) => ({ failure: expect.objectContaining({ kind, ...more }) })
-const quiet = (): void => {}
-const closing: (() => Promise<unknown>)[] = []
-afterEach(async () => {
-  for (const close of closing.splice(0).toReversed()) await close()
-})
 
 async function embedded(): Promise<[Bench, Bench]> {
   const bench = await openBench(FILES, { clock: new SimulatedClock(Date.now()), onDisk: true })
-  closing.push(() => bench.close())
   return [bench, bench]
 }
 
 /** Two servers, three partitions. */
 async function onRedis(): Promise<[Bench, Bench]> {
-  const [address, namespace] = [await explore(inject('redisUrl')), `test-${randomUUID()}`]
-  const log = { trace: quiet, debug: quiet, info: quiet, warn: quiet, error: quiet }
+  const namespace = `test-${randomUUID()}`
   const clock = new SimulatedClock(Date.now())
-  const open = async (): Promise<Bench> => {
-    const store = await openRedisStore({ address, namespace, partitions: 3, deadAfterMs: 60_000, log })
-    const bench = await openBench(FILES, { store, clock })
-    closing.push(() => bench.close())
-    return bench
-  }
+  const open = async () => openBench(FILES, { store: await openRedis({ namespace, partitions: 3 }), clock })
   return [await open(), await open()]
 }
 
@@ -127,7 +114,8 @@ describe.each([
       executions: [],
       pending: [{ contextId, expiresAt: null }],
     })
-    await bench.advance(8 * 86_400_000)
+    bench.clock.jump(8 * 86_400_000)
+    await bench.advance(0)
     await bench.sendEvent({ contextId, event: 'go' })
     expect(await seenBy(contextId)).toBe('1,2,')
   })

@@ -1,5 +1,5 @@
 // A context that would outgrow what the store takes fails by itself, and stays as it was.
-import { afterEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { compileFlux } from '../../src/definitions/service.ts'
 import { Report } from '../../src/definitions/report.ts'
 import type { Json } from '../../src/model/json/value.ts'
@@ -86,7 +86,6 @@ let bench: Bench
 const open = async () => {
   bench = await openBench(FILES, { memory: { record: 100 * KIB } })
 }
-afterEach(() => bench.close())
 const done = ({ status }: { status: string }) => ['COMPLETED', 'FAILED', 'TERMINATED'].includes(status)
 
 test('by events: the one that is too much fails it, those before and beside it count, and those after are refused', async () => {

@@ -1,9 +1,10 @@
 // Much work at once, for many contexts: the event loop is served in between.
-import { afterEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { Pace } from '../../src/engine/turn/mailboxes.ts'
 import { nextTurn } from '../support/held.ts'
-import { openBench, outputs, type Bench, type Files } from '../support/engine.ts'
+import { openBench, outputs, type Files } from '../support/engine.ts'
 import { withVerbs } from '../support/stores.ts'
+import { HEAVY_COUNTER } from '../support/services.ts'
 
 async function decide(pace: Pace, number: number, steps: number, done: number[]): Promise<void> {
   while (pace.rest) await pace.rest
@@ -29,32 +30,7 @@ describe('a pace', () => {
   })
 })
 
-const set = (to: string, expression: string) => ({ type: 'set', expression, evaluate: true, to: [to] })
-// Of 300 elements, an event is more than 300,000 steps of work.
-const FILES: Files = {
-  'p/Heavy.flux': {
-    input: [{ name: 'list', type: 'any' }],
-    output: [{ name: 'n', type: 'integer', defaultValue: 0 }],
-    states: [
-      {
-        name: 'w',
-        waiting: true,
-        output: [{ name: 'sum', type: 'integer' }],
-        action: {
-          type: 'map',
-          lines: [set('n', 'n + 1'), set('sum', 'list.map(x => list.map(y => x + y).length).length')],
-        },
-        transitions: [{ to: 'w', event: 'tick' }],
-      },
-    ],
-  },
-}
-
-let bench: Bench | null = null
-afterEach(async () => {
-  await bench?.close()
-  bench = null
-})
+const FILES: Files = { 'p/Heavy.flux': HEAVY_COUNTER }
 
 test.each([false, true])(
   'a broadcast to many contexts that do much work each lets others be served; read from the store first: %s',
@@ -70,11 +46,10 @@ test.each([false, true])(
           },
         }),
     })
-    bench = server
     const list = Array.from({ length: 300 }, (_, index) => index)
     const ids: number[] = []
     for (let number = 0; number < 12; number += 1) ids.push(await server.run('Heavy', { list }))
-    if (isRestarted) bench = server = await server.restart()
+    if (isRestarted) server = await server.restart()
     const count = () => {
       turns += 1
       handle = setImmediate(count)

@@ -11,9 +11,8 @@ const WAITING = {
   states: [{ name: 'wait', waiting: true, transitions: [{ event: 'go', to: 'wait' }] }],
 }
 
-test('large contexts make pages that end early and lead on to all of them', async ({ onTestFinished }) => {
+test('large contexts make pages that end early and lead on to all of them', async () => {
   const bench = await openBench({ 'p/Large.flux': WAITING })
-  onTestFinished(() => bench.close())
   const ids: number[] = []
   for (let index = 0; index < 40; index++)
     ids.push(await bench.run('Large', { text: 'x'.repeat(index === 7 ? 9_000_000 : 900_000) }))
@@ -28,9 +27,8 @@ test('large contexts make pages that end early and lead on to all of them', asyn
   expect(Math.max(...pages.map(({ length }) => length))).toBeLessThan(12)
 })
 
-test('small contexts come as many as are asked for, and the last page says so', async ({ onTestFinished }) => {
+test('small contexts come as many as are asked for, and the last page says so', async () => {
   const bench = await openBench({ 'p/Small.flux': WAITING })
-  onTestFinished(() => bench.close())
   const ids: number[] = []
   for (let index = 0; index < 150; index++) ids.push(await bench.run('Small'))
   const page = async (request: object) => {
@@ -44,13 +42,12 @@ test('small contexts come as many as are asked for, and the last page says so', 
   expect(await page({ limit: 33, page: 1 })).toEqual([ids.slice(33, 66), ids[65]])
 })
 
-test('a service that is secured now closes the contexts that it started before', async ({ onTestFinished }) => {
+test('a service that is secured now closes the contexts that it started before', async () => {
   const bench = await openBench({ 'p/Service.flux': WAITING, 'p/Other.flux': WAITING })
   const [closed, open] = [await bench.run('Service'), await bench.run('Other')]
   expect((await bench.engine.api(ANONYMOUS).listContexts({})).map(({ id }) => id)).toEqual([closed, open])
   await writeFile(join(bench.folder, 'actors/p/Service.flux'), JSON.stringify({ ...WAITING, secured: true }))
   const again = await bench.restart()
-  onTestFinished(() => again.close())
   const anyone = again.engine.api(ANONYMOUS)
   for (const call of [
     anyone.getContext({ contextId: closed }),
@@ -82,9 +79,7 @@ const listing =
       },
     })
 
-test('what a stranger passes over is not read, though services are secured, or have been since, and others have their names', async ({
-  onTestFinished,
-}) => {
+test('what a stranger passes over is not read, though services are secured, or have been since, and others have their names', async () => {
   let read = 0
   const wrap = listing((contexts) => {
     read += contexts.length
@@ -107,7 +102,6 @@ test('what a stranger passes over is not read, though services are secured, or h
   }
   await writeFile(join(bench.folder, 'actors/p/Service.flux'), JSON.stringify({ ...WAITING, secured: true }))
   const again = await bench.restart()
-  onTestFinished(() => again.close())
   const [anyone, before] = [again.engine.api(ANONYMOUS), read]
   expect((await anyone.listContexts({ page: 9, limit: 10 })).map(({ id }) => id)).toEqual(open.slice(90, 100))
   expect(read - before).toBe(10)
@@ -120,11 +114,8 @@ test('what a stranger passes over is not read, though services are secured, or h
   expect(read - before).toBe(10 + 10 + 10 + 10)
 })
 
-test('a page ends before the first context that its reader has no room for, and has one at least', async ({
-  onTestFinished,
-}) => {
+test('a page ends before the first context that its reader has no room for, and has one at least', async () => {
   const bench = await openBench({ 'p/Small.flux': WAITING })
-  onTestFinished(() => bench.close())
   const ids: number[] = []
   for (let index = 0; index < 20; index++) ids.push(await bench.run('Small'))
   const asked: number[] = []
@@ -137,11 +128,10 @@ test('a page ends before the first context that its reader has no room for, and 
   expect([alone.contexts.map(({ id }) => id), alone.next]).toEqual([ids.slice(0, 1), ids[0]])
 })
 
-test('a page goes on when contexts of it are purged while it is read', async ({ onTestFinished }) => {
+test('a page goes on when contexts of it are purged while it is read', async () => {
   const purged = new Set<number>()
   const wrap = listing((contexts) => contexts.filter(({ id }) => !purged.has(id)))
   const bench = await openBench({ 'p/Small.flux': WAITING }, { wrap })
-  onTestFinished(() => bench.close())
   const ids: number[] = []
   for (let index = 0; index < 12; index++) ids.push(await bench.run('Small'))
   for (const id of ids.slice(1, 3)) purged.add(id)
@@ -155,7 +145,7 @@ test('a page goes on when contexts of it are purged while it is read', async ({ 
   expect(await page({ limit: 20 })).toEqual([[ids[0], ...ids.slice(3)], null])
 })
 
-test('a context whose record is damaged is left out, and the others are there', async ({ onTestFinished }) => {
+test('a context whose record is damaged is left out, and the others are there', async () => {
   let damaged = 0
   const wrap = listing((contexts) =>
     contexts.map((context) =>
@@ -163,7 +153,6 @@ test('a context whose record is damaged is left out, and the others are there', 
     ),
   )
   const bench = await openBench({ 'p/Small.flux': WAITING }, { wrap })
-  onTestFinished(() => bench.close())
   const ids = [await bench.run('Small'), await bench.run('Small'), await bench.run('Small')]
   damaged = ids[1] ?? 0
   expect((await bench.listContexts({})).map(({ id }) => id)).toEqual([ids[0], ids[2]])

@@ -1,14 +1,11 @@
 // A step that finds no free slot is ready: it has no lease, so it is lost with no server, and whichever has a slot runs
 // it.
 import { randomUUID } from 'node:crypto'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, describe, expect, inject, test, vi } from 'vitest'
+import { describe, expect, inject, test, vi } from 'vitest'
 import { createRuntime, type FluxRuntime } from '../../src/main.ts'
 import { unavailable } from '../../src/model/failure.ts'
 import type { CommitFeed } from '../../src/ports/feeds.ts'
-import type { Log } from '../../src/ports/log.ts'
 import type { Store } from '../../src/ports/store.ts'
 import { decodeHead } from '../../src/engine/record/decode.ts'
 import { Slots } from '../../src/model/slots.ts'
@@ -16,6 +13,8 @@ import { openLmdbStore } from '../../src/store/lmdb/store.ts'
 import { openBench, writeFiles, type Bench, type BenchOptions, type Files } from '../support/engine.ts'
 import { SimulatedClock } from '../support/simulated-clock.ts'
 import { withVerbs } from '../support/stores.ts'
+import { silent as quiet, SILENT_FEED } from '../support/silent.ts'
+import { atEndOfTest, newFolder } from '../support/at-end.ts'
 
 const code = (methodName: string, more: object = {}) => ({
   action: { type: 'invokeCode', className: 'Fn', methodName, timeout: 600, ...more },
@@ -57,16 +56,7 @@ const eventually = (check: () => unknown) => vi.waitFor(check, { timeout: 10_000
 const many = (count: number, bench: Bench, fluxName: string) =>
   Promise.all(Array.from({ length: count }, () => bench.run(fluxName)))
 
-const closing: (() => Promise<unknown>)[] = []
-afterEach(async () => {
-  for (const close of closing.splice(0).toReversed()) await close()
-})
-
-async function open(options: BenchOptions): Promise<Bench> {
-  const bench = await openBench(FILES, options)
-  closing.push(() => bench.close())
-  return bench
-}
+const open = (options: BenchOptions) => openBench(FILES, options)
 
 test('of a step that runs and fifty that wait, only the one that runs is lost with its server', async () => {
   let current: Store | null = null
@@ -99,7 +89,6 @@ test('of a step that runs and fifty that wait, only the one that runs is lost wi
   }
   const expected = waiting.map((_, place) => (place === 0 ? 1 : 0))
   await eventually(async () => expect(await Promise.all(waiting.map(takeovers))).toEqual(expected))
-  await bench.close()
 })
 
 test('steps begin in the order of their commits, and more wait than are remembered', async () => {
@@ -181,23 +170,18 @@ describe('of two servers on one store', () => {
 
   async function openBoth({ isDeaf = false } = {}) {
     const clock = new SimulatedClock()
-    const folder = await mkdtemp(join(tmpdir(), 'actorflux-'))
-    closing.push(() => rm(folder, { recursive: true }))
+    const folder = await newFolder()
     const [listeners, hints]: [(() => void)[], number[]] = [[], []]
     const feed: CommitFeed = {
-      notify() {},
-      watch() {},
-      onWatched() {},
-      onNotified() {},
+      ...SILENT_FEED,
       notifyReady() {
         hints.push(clock.now())
         if (!isDeaf) for (const listener of listeners) listener()
       },
       onReady: (listener) => listeners.push(listener),
-      close: () => Promise.resolve(),
     }
     const store = await openLmdbStore({ folder: join(folder, 'data'), log: quiet, clock })
-    closing.push(() => store.close())
+    atEndOfTest(() => store.close())
     const shared = withVerbs(store, {
       // To this store, whoever else has a lease is dead.
       claimAbandoned: async (request) =>
@@ -205,11 +189,8 @@ describe('of two servers on one store', () => {
       close: () => Promise.resolve(),
     })
     const others = { beat: BEAT_MS, feed }
-    const start = async (stepConcurrency: number) => {
-      const bench = await openBench(FILES, { folder, clock, store: shared, others, stepConcurrency })
-      closing.push(() => bench.engine.close({ grace: 0 }))
-      return bench
-    }
+    const start = (stepConcurrency: number) =>
+      openBench(FILES, { folder, clock, store: shared, others, stepConcurrency })
     return { one: await start(1), other: await start(3), hints, clock }
   }
 
@@ -245,12 +226,8 @@ describe('of two servers on one store', () => {
   })
 })
 
-const nothing = (): void => {}
-const quiet: Log = { trace: nothing, debug: nothing, info: nothing, warn: nothing, error: nothing }
-
 test('the same on Redis', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'actorflux-'))
-  closing.push(() => rm(folder, { recursive: true }))
+  const folder = await newFolder()
   await writeFiles(folder, FILES)
   const namespace = randomUUID()
   const open = async (stepConcurrency: number): Promise<{ server: FluxRuntime; logged: Logged[] }> => {
@@ -261,7 +238,7 @@ test('the same on Redis', async () => {
     const redisUrl = inject('redisUrl')
     const log = { ...quiet, info }
     const server = await createRuntime({ actors: [folder], redisUrl, namespace, log, stepConcurrency })
-    closing.push(() => server.close({ grace: 0 }))
+    atEndOfTest(() => server.close({ grace: 0 }))
     return { server, logged }
   }
   const one = await open(1)

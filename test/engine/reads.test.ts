@@ -51,10 +51,9 @@ beforeEach(() => {
   ;[parsed, scopes] = [[], []]
 })
 
-afterEach(async () => {
+afterEach(() => {
   vi.restoreAllMocks()
   for (const scope of scopes) scope.end()
-  await bench.close()
 })
 
 async function counting<T>(run: () => Promise<T>): Promise<T> {
@@ -90,7 +89,6 @@ test('a version that another server has made is read, though this one keeps an e
   const other = await openBench(FILES, { store: bench.parts.store, clock: bench.clock })
   await other.sendEvent({ contextId, event: 'go' })
   expect(await request().getContext({ contextId })).toMatchObject({ version: 2 })
-  await other.close()
 })
 
 test('callers in process, who may change what they are given, share nothing', async () => {

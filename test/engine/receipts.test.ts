@@ -1,5 +1,5 @@
 // Receipts: what became of an event that was sent under a key, with an eventId, or with `receipt: true`.
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { unavailable } from '../../src/model/failure.ts'
 import type { Store } from '../../src/ports/store.ts'
 import { openBench, type Bench, type Files } from '../support/engine.ts'
@@ -55,7 +55,6 @@ beforeEach(async () => {
   largest = 0
   bench = await openBench({ ...FILES, ...PICKY }, { wrap })
 })
-afterEach(() => bench.close())
 
 test('of an event to one context: whom it moved, when, and how often it was repeated', async () => {
   const contextId = await bench.run('Wait')

@@ -1,11 +1,12 @@
 // Steps of servers that died: taken over few at a time, each counted before anything of it is looked at.
-import { afterEach, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { unavailable, unreadable } from '../../src/model/failure.ts'
 import type { Store, StoredContext } from '../../src/ports/store.ts'
 import { decodeHead } from '../../src/engine/record/decode.ts'
 import { openBench, type Bench, type Files } from '../support/engine.ts'
 import { feedOf } from '../support/moves.ts'
 import { withVerbs } from '../support/stores.ts'
+import { nextTurn } from '../support/held.ts'
 
 const FILES: Files = {
   'p/Fn.ts': 'export function deaf() { return new Promise(() => {}) }',
@@ -58,9 +59,7 @@ const deadly =
             faults.inLoad += 1
             faults.most = Math.max(faults.most, faults.inLoad)
             const stored = await target.load({ id })
-            await new Promise((resolve) => {
-              setImmediate(resolve)
-            })
+            await nextTurn()
             faults.inLoad -= 1
             return stored && faults.poisoned.has(id) ? { ...stored, parts: { ...stored.parts, input: POISON } } : stored
           }
@@ -70,7 +69,6 @@ const deadly =
     })
 
 let bench: Bench
-afterEach(() => bench.close())
 
 test("a context whose data can't even be looked at is counted at each start, and at last fails; the server starts and serves each time", async () => {
   const faults: Faults = { poisoned: new Set(), loader: [], inLoad: 0, most: 0 }

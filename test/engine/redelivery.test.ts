@@ -11,6 +11,7 @@ import { UNOWNED } from '../../src/model/context.ts'
 import { SimulatedClock } from '../support/simulated-clock.ts'
 import { withVerbs } from '../support/stores.ts'
 import { compiled, Hand, outcomeOf, TERMINATE } from '../support/turns.ts'
+import { silent } from '../support/silent.ts'
 
 const flux = compiled({ states: [{ name: 'work', action: { type: 'invokeCode', className: 'A', methodName: 'b' } }] })
 const WAKE: Input = { type: 'WAKE' }
@@ -34,10 +35,7 @@ function open(...answers: (Error | MessageOutcome)[]) {
     ended: end.signal,
     servers: { own: 'me' },
     log: {
-      trace() {},
-      debug() {},
-      info() {},
-      warn() {},
+      ...silent,
       error: (message) => {
         logged.push(message)
       },
@@ -223,22 +221,18 @@ test.each([
         },
       }),
   })
-  try {
-    const contextId = await bench.run(fluxName)
-    isBroken = true
-    if (fluxName === 'Step') await bench.sendEvent({ contextId, event: 'go' })
-    let view = await bench.getContext({ contextId })
-    for (let moments = 0; moments < 200 && view.status !== 'FAILED'; moments += 1) {
-      await bench.advance(wait / 10 + 5000)
-      view = await bench.getContext({ contextId })
-    }
-    expect(view.error).toMatchObject({ type: 'UndeliverableMessage', message: expect.stringContaining(`type ${type}`) })
-    expect(refused).toBeGreaterThanOrEqual(100)
-    expect(refused).toBeLessThanOrEqual(102)
-    await bench.advance(60_000)
-    expect(bench.logged.filter(({ message }) => message === 'a context could not be carried on')).toHaveLength(100)
-    expect(refused).toBeLessThanOrEqual(102)
-  } finally {
-    await bench.close()
+  const contextId = await bench.run(fluxName)
+  isBroken = true
+  if (fluxName === 'Step') await bench.sendEvent({ contextId, event: 'go' })
+  let view = await bench.getContext({ contextId })
+  for (let moments = 0; moments < 200 && view.status !== 'FAILED'; moments += 1) {
+    await bench.advance(wait / 10 + 5000)
+    view = await bench.getContext({ contextId })
   }
+  expect(view.error).toMatchObject({ type: 'UndeliverableMessage', message: expect.stringContaining(`type ${type}`) })
+  expect(refused).toBeGreaterThanOrEqual(100)
+  expect(refused).toBeLessThanOrEqual(102)
+  await bench.advance(60_000)
+  expect(bench.logged.filter(({ message }) => message === 'a context could not be carried on')).toHaveLength(100)
+  expect(refused).toBeLessThanOrEqual(102)
 })

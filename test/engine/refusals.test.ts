@@ -1,5 +1,5 @@
 // Deliveries that are refused leave a line in the log, and a flood of them only a few.
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { openBench, type Bench } from '../support/engine.ts'
 
 let bench: Bench
@@ -18,7 +18,6 @@ beforeEach(async () => {
     },
   })
 })
-afterEach(() => bench.close())
 
 const lines = (message: string) => bench.logged.filter((line) => line.message.startsWith(message))
 const send = (contextId: number, event: string, input: object = {}, tags?: string[]) =>

@@ -8,12 +8,12 @@ import {
   type DeliveryTally,
 } from '../../src/engine/deliveries/deliveries.ts'
 import { NO_DELIVERIES } from '../../src/model/webhook.ts'
-import { quiet } from '../definitions/catalog-files.ts'
 import { Memory } from '../../src/store/memory/memory.ts'
 import { MemoryStore } from '../../src/store/memory/memory-store.ts'
 import { openBench } from '../support/engine.ts'
 import { SimulatedClock } from '../support/simulated-clock.ts'
 import { withVerbs } from '../support/stores.ts'
+import { silent } from '../support/silent.ts'
 
 let compared = 0
 /** An id that counts how often it is compared. */
@@ -44,7 +44,7 @@ const deps = {
   store: withVerbs(new MemoryStore(new Memory({ now: () => clock.now(), partitions: 1, silence: 1000 })), {
     listRows: () => Promise.resolve([]),
   }),
-  log: quiet,
+  log: silent,
 }
 
 /** As many endpoints, to which requests come in turn. */
@@ -107,7 +107,6 @@ test('one whose context is stored, and whose caller was given up then, is told i
     ...arrived,
     request: { method: 'POST' },
     idempotencyKey: null,
-    textsOf: () => [],
     timeout: 1000,
     onStarted() {},
   }
@@ -130,5 +129,4 @@ test('one whose context is stored, and whose caller was given up then, is told i
     kept.push([facts.outcome, facts.status, facts.contextId, stored?.delivery.isStart])
   expect(kept).toEqual([['refused', 503, 7, true]])
   await deliveries.close()
-  await bench.close()
 })

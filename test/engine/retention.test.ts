@@ -5,6 +5,7 @@ import { purgesOf } from '../../src/engine/cluster/heartbeat.ts'
 import { held } from '../support/held.ts'
 import { SimulatedClock } from '../support/simulated-clock.ts'
 import { emptyStore } from '../support/stores.ts'
+import { silent } from '../support/silent.ts'
 
 type Purge = Parameters<Store['purge']>[0]
 
@@ -12,10 +13,7 @@ function open(retention: number, purge: (request: Purge) => Promise<number>) {
   const clock = new SimulatedClock(1_000_000)
   const logged: string[] = []
   const log = {
-    trace() {},
-    debug() {},
-    info() {},
-    warn() {},
+    ...silent,
     error: (message: string) => {
       logged.push(message)
     },

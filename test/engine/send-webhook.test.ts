@@ -1,9 +1,9 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { createServer, type IncomingHttpHeaders } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { verify } from '../../src/steps/builtin/webhooks.ts'
 import { openBench, outputs, type Bench } from '../support/engine.ts'
+import { listening } from '../support/listening.ts'
 
 const SECRET = `whsec_${Buffer.from('a secret of 24 bytes....').toString('base64')}`
 const OLD = Buffer.from('an older one').toString('base64')
@@ -26,15 +26,7 @@ async function receiver(answers: readonly { status: number; headers?: { [name: s
       response.writeHead(status, headers).end(body)
     })
   })
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve)
-  })
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  const address = server.address() as AddressInfo
-  return { deliveries, url: `http://127.0.0.1:${address.port}/hook` }
+  return { deliveries, url: `http://127.0.0.1:${await listening(server)}/hook` }
 }
 
 const set = (to: string) => ({ type: 'set', expression: to, evaluate: true, to: [to] })
@@ -67,7 +59,6 @@ const service = (names: readonly string[], more: object = {}) => ({
 
 async function open(names: readonly string[], more: object = {}): Promise<Bench> {
   const bench = await openBench({ 'p/Send.flux': service(names, more) }, { allowPrivate: true })
-  onTestFinished(() => bench.close())
   return bench
 }
 
@@ -177,7 +168,6 @@ test('the id stays the same over a restart', async () => {
   const contextId = await bench.run('Send', { url, secret: SECRET, body: {} })
   await bench.until(contextId, (view) => (view.nextRun ?? 0) > bench.clock.now())
   const again = await bench.restart()
-  onTestFinished(() => again.close())
   await again.advance(10_000)
   await again.until(contextId, done)
   expect(deliveries).toHaveLength(2)

@@ -1,6 +1,6 @@
 // What the calls that send tell and refuse: contents under one key, hints, what is logged, and bounds that do not concern
 // the steps of services.
-import { afterEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { ANONYMOUS } from '../../src/model/caller.ts'
 import { openBench, type Bench, type BenchOptions, type Files } from '../support/engine.ts'
 
@@ -31,7 +31,6 @@ const FILES: Files = {
 const MANY = 70
 
 let bench: Bench
-afterEach(() => bench.close())
 const open = async (options?: BenchOptions) => {
   bench = await openBench(FILES, options)
 }

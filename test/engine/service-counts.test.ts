@@ -3,10 +3,10 @@
 import { expect, test } from 'vitest'
 import { serviceCounts } from '../../src/engine/calls/service-counts.ts'
 import { startWindows } from '../../src/engine/operations/selection.ts'
-import type { StoredContext } from '../../src/ports/store.ts'
 import { openBench } from '../support/engine.ts'
 import { SimulatedClock } from '../support/simulated-clock.ts'
 import { emptyStore } from '../support/stores.ts'
+import { contextOf } from '../store/contract-support.ts'
 
 const waiting = (more: object = {}) => ({
   states: [
@@ -29,16 +29,7 @@ const waiting = (more: object = {}) => ({
 })
 
 /** A context whose record can't be read. */
-const damagedAt = (id: number): StoredContext => ({
-  id,
-  version: 1,
-  parent: null,
-  indexKeys: [],
-  due: null,
-  owner: null,
-  endedAt: null,
-  parts: { head: '{', base: '{' },
-})
+const damagedAt = (id: number) => contextOf(id, 1, { parts: { head: '{', base: '{' } })
 
 const FILES = {
   'p/Twin.flux': waiting({ secured: true }),
@@ -72,7 +63,6 @@ test('open and secured contexts are counted by service and status', async () => 
     'p/Twin': {},
     'q/Twin': {},
   })
-  await bench.close()
 })
 
 /** A store in which each key has so many contexts, and a count takes a second. */
@@ -126,7 +116,6 @@ test('one count at a time runs, and of many contexts it is answered again for a 
     await get()
     expect(world.asked()).toBe(each)
   }
-  await bench.close()
 })
 
 test('a count that failed is not remembered', async () => {
@@ -138,7 +127,6 @@ test('a count that failed is not remembered', async () => {
   expect((await Promise.allSettled(asked)).map(({ status }) => status)).toEqual(['rejected', 'rejected'])
   isAway = false
   await expect(counts.get({ all: true })).resolves.toBeTypeOf('function')
-  await bench.close()
 })
 
 test('services that were loaded since are counted, however many contexts there are', async () => {
@@ -159,8 +147,6 @@ test('services that were loaded since are counted, however many contexts there a
   catalog = other.parts.catalog
   const contextsOf = await counts.get({ all: true })
   expect(catalog.all().map((flux) => contextsOf(flux))).toEqual([{ WAITING: 1_000_000 }, { WAITING: 1_000_000 }])
-  await one.close()
-  await other.close()
 })
 
 test('who asks while a count runs that fails gets the next one', async () => {
@@ -177,7 +163,6 @@ test('who asks while a count runs that fails gets the next one', async () => {
   const [first, second] = [counts.get({ all: true }), counts.get({ all: true })]
   await expect(first).rejects.toThrow('away')
   await expect(second).resolves.toBeTypeOf('function')
-  await bench.close()
 })
 
 test('the search for the time of a start passes over damaged contexts', async () => {

@@ -1,6 +1,6 @@
 // Starts whose id another context has: they are refused, and nothing is done twice. That the store knows a commit again
 // whose answer was lost is its own affair.
-import { afterEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import type { CommitOutcome } from '../../src/ports/store.ts'
 import { openBench, type Bench, type Files } from '../support/engine.ts'
 import { withVerbs } from '../support/stores.ts'
@@ -10,7 +10,6 @@ const FILES: Files = {
 }
 
 let bench: Bench
-afterEach(() => bench.close())
 
 test('a start whose id another context has is refused', async () => {
   bench = await openBench(FILES, {

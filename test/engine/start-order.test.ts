@@ -1,18 +1,13 @@
 // Starts at two servers that share a Redis: a context that starts later has a higher id, and each id is used once.
 import { randomUUID } from 'node:crypto'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { Redis } from 'ioredis'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { createRuntime, type FluxRuntime } from '../../src/main.ts'
-import type { Log } from '../../src/ports/log.ts'
 import { letTimePass, remember } from '../store/redis-past.ts'
 import { startRedis, type RedisServer } from '../support/redis.ts'
 import { writeFiles } from '../support/engine.ts'
-
-const quiet = (): void => {}
-const log: Log = { trace: quiet, debug: quiet, info: quiet, warn: quiet, error: quiet }
+import { silent as log } from '../support/silent.ts'
+import { atEndOfTest, newFolder } from '../support/at-end.ts'
 
 const WAITING = {
   states: [{ name: 'wait', waiting: true, transitions: [{ to: 'end', event: 'go' }] }, { name: 'end' }],
@@ -25,24 +20,19 @@ const PARENT = {
   ],
 }
 
-const closing: (() => unknown)[] = []
 let redis: RedisServer
 let namespace: string
 beforeEach(async () => {
   namespace = randomUUID()
   redis = await startRedis({ appendfsync: 'no' })
-  closing.push(() => redis.close())
-})
-afterEach(async () => {
-  for (const close of closing.splice(0).toReversed()) await close()
+  atEndOfTest(() => redis.close())
 })
 
 async function openServer(): Promise<FluxRuntime> {
-  const folder = await mkdtemp(join(tmpdir(), 'actorflux-order-'))
-  closing.push(() => rm(folder, { recursive: true }))
+  const folder = await newFolder()
   await writeFiles(folder, { 'p/Waiting.flux': WAITING, 'p/Parent.flux': PARENT })
   const server = await createRuntime({ actors: [folder], redisUrl: redis.url, namespace, log })
-  closing.push(() => server.close({ grace: 0 }))
+  atEndOfTest(() => server.close({ grace: 0 }))
   return server
 }
 
@@ -59,7 +49,7 @@ async function startSome(server: FluxRuntime, count: number): Promise<number[]> 
 /** How many scripts Redis has been sent so far. */
 function countScripts(): () => Promise<number> {
   const client = new Redis(redis.url)
-  closing.push(() => client.disconnect())
+  atEndOfTest(() => client.disconnect())
   return async () => Number(/cmdstat_evalsha:calls=(\d+)/.exec(await client.info('commandstats'))?.[1])
 }
 

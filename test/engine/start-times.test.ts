@@ -1,16 +1,12 @@
 // Lists by the time of the start: they are narrowed down by id, and have what a look at each context has, on every store.
-import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { IdRange, Store } from '../../src/ports/store.ts'
-import { explore } from '../../src/store/redis/connection.ts'
-import { openRedisStore } from '../../src/store/redis/store.ts'
 import { openBench, type Bench } from '../support/engine.ts'
 import { SimulatedClock } from '../support/simulated-clock.ts'
 import { withVerbs } from '../support/stores.ts'
+import { openRedis } from '../support/redis-store.ts'
 
 const FILES = { 'p/Wait.flux': { states: [{ name: 'a', waiting: true, transitions: [{ event: 'go', to: 'a' }] }] } }
-const quiet = () => {}
-const log = { trace: quiet, debug: quiet, info: quiet, warn: quiet, error: quiet }
 /** The store, which notes the ranges of ids in which pages are looked for. */
 const noting = (windows: IdRange[], store: Store): Store =>
   withVerbs(store, {
@@ -38,8 +34,7 @@ describe.each([
   beforeAll(async () => {
     if (partitions === null) bench = await openBench(FILES, { wrap, onDisk: true })
     else {
-      const [address, namespace] = [await explore(inject('redisUrl')), `test-${randomUUID()}`]
-      const store = await openRedisStore({ address, namespace, partitions, deadAfterMs: 60_000, log })
+      const store = await openRedis({ partitions })
       bench = await openBench(FILES, { store, wrap, clock: new SimulatedClock(Date.now()) })
     }
     for (let round = 0; round < ROUNDS; round += 1) {

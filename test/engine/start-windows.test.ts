@@ -4,19 +4,12 @@ import { expect, test } from 'vitest'
 import { startWindows } from '../../src/engine/operations/selection.ts'
 import type { Selection, StoredContext } from '../../src/ports/store.ts'
 import { emptyStore } from '../support/stores.ts'
+import { contextOf } from '../store/contract-support.ts'
 
 const BEGAN = 1_700_000_000_000
 
-const contextAt = (id: number, startedAt: number): StoredContext => ({
-  id,
-  version: 1,
-  parent: null,
-  indexKeys: [],
-  due: null,
-  owner: null,
-  endedAt: null,
-  parts: { head: '{}', base: JSON.stringify({ startedAt }) },
-})
+const contextAt = (id: number, startedAt: number) =>
+  contextOf(id, 1, { parts: { head: '{}', base: JSON.stringify({ startedAt }) } })
 
 const isIn = (id: number, partitions: number, { windows = [] }: Pick<Selection, 'windows'>): boolean => {
   const { after = 0, before = Infinity } = windows[id % partitions] ?? {}

@@ -1,36 +1,23 @@
 // Contexts that are paused and retried, on the embedded store and on Redis: servers on one store, and functions that do
 // what the test says.
 import { randomUUID } from 'node:crypto'
-import { rm } from 'node:fs/promises'
-import { inject, onTestFinished } from 'vitest'
+import { onTestFinished } from 'vitest'
 import type { ContextView } from '../../src/api/contexts.ts'
-import type { CommitFeed } from '../../src/ports/feeds.ts'
 import type { Store } from '../../src/ports/store.ts'
-import { explore } from '../../src/store/redis/connection.ts'
-import { openRedisStore } from '../../src/store/redis/store.ts'
 import { openBench, type Bench, type BenchOptions, type Files } from '../support/engine.ts'
 import { SimulatedClock } from '../support/simulated-clock.ts'
 import { withVerbs } from '../support/stores.ts'
+import { SILENT_FEED } from '../support/silent.ts'
+import { openRedis } from '../support/redis-store.ts'
+import { storesOf } from '../support/effort.ts'
 
-export const STEERED_STORES = ['embedded', 'Redis'] as const
+export const STEERED_STORES = storesOf(['embedded', 'Redis'])
 export type SteeredStore = (typeof STEERED_STORES)[number]
 
 export const BEAT_MS = 1000
 const HALF_A_DAY_MS = 43_200_000
-const DEAD_AFTER_MS = 60_000
 
 const quiet = (): void => {}
-const log = { trace: quiet, debug: quiet, info: quiet, warn: quiet, error: quiet }
-
-const feed = (): CommitFeed => ({
-  notify: quiet,
-  onNotified: quiet,
-  watch: quiet,
-  onWatched: quiet,
-  notifyReady: quiet,
-  onReady: quiet,
-  close: () => Promise.resolve(),
-})
 
 /** What the functions of the services were called with, and what holds them up. */
 interface Calls {
@@ -85,19 +72,14 @@ export async function openSteered(kind: SteeredStore, files: Files, options: Ben
   // Redis goes by its own time, which is the real one: nothing is due, and no row over, before that.
   const clock = new SimulatedClock(Date.now() - HALF_A_DAY_MS)
   const all = { 'p/Fn.ts': functionsOf(world), ...files }
-  const benches: Bench[] = []
   const first: { store?: Store } = {}
-  if (kind === 'Redis') {
-    const address = await explore(inject('redisUrl'))
-    const namespace = `steered-${world}`
-    first.store = await openRedisStore({ address, namespace, partitions: 3, deadAfterMs: DEAD_AFTER_MS, log })
-  }
+  if (kind === 'Redis') first.store = await openRedis({ partitions: 3 })
   const keep = (store: Store): Store => {
     first.store = store
     return withVerbs(store, { close: () => Promise.resolve() })
   }
   const open = async (more: BenchOptions = {}): Promise<Bench> => {
-    const others = kind === 'Redis' ? { beat: BEAT_MS, feed: feed() } : null
+    const others = kind === 'Redis' ? { beat: BEAT_MS, feed: SILENT_FEED } : null
     const given = {
       ...options,
       clock,
@@ -106,15 +88,9 @@ export async function openSteered(kind: SteeredStore, files: Files, options: Ben
       ...more,
       wrap: (store: Store) => more.wrap?.(keep(store)) ?? keep(store),
     }
-    const bench = await openBench(all, first.store ? { ...given, store: first.store } : given)
-    benches.push(bench)
-    return bench
+    return openBench(all, first.store ? { ...given, store: first.store } : given)
   }
   onTestFinished(async () => {
-    for (const bench of benches) {
-      await bench.engine.close({ grace: 0 })
-      await rm(bench.folder, { recursive: true, force: true })
-    }
     await first.store?.close()
     globalThis.steered?.delete(world)
   })

@@ -386,27 +386,19 @@ describe('a function that misbehaves', () => {
     ['nothing at all', 'throw undefined'],
   ])('fails its action with %s', async (_, body) => {
     const odd = await openBench(throwing(body))
-    try {
-      const view = await odd.until(await odd.run('Throws'), done)
-      expect(view).toMatchObject({ status: 'FAILED', error: { message: expect.any(String), type: expect.any(String) } })
-    } finally {
-      await odd.close()
-    }
+    const view = await odd.until(await odd.run('Throws'), done)
+    expect(view).toMatchObject({ status: 'FAILED', error: { message: expect.any(String), type: expect.any(String) } })
   })
 
   test("can't change what all contexts share", async () => {
     const odd = await openBench(
       throwing('return flux.getDefinition({ fluxName: "Throws" }).then((d) => { d.states.push({ name: "more" }) })'),
     )
-    try {
-      expect(await odd.until(await odd.run('Throws'), done)).toMatchObject({
-        status: 'FAILED',
-        error: { type: 'TypeError' },
-      })
-      expect((await odd.getDefinition({ fluxName: 'Throws' }))['states']).toHaveLength(1)
-    } finally {
-      await odd.close()
-    }
+    expect(await odd.until(await odd.run('Throws'), done)).toMatchObject({
+      status: 'FAILED',
+      error: { type: 'TypeError' },
+    })
+    expect((await odd.getDefinition({ fluxName: 'Throws' }))['states']).toHaveLength(1)
   })
 })
 
@@ -426,5 +418,4 @@ test('scripts that compute or wait keep no function waiting', async () => {
     expect(await busy.getContext({ contextId })).toMatchObject({ status: 'RUNNING' })
     await busy.terminate({ contextId })
   }
-  await busy.close()
 })

@@ -1,5 +1,5 @@
 // A child whose step has cost too many servers ends in the commit that takes it over, and its parent goes on.
-import { afterEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { unavailable } from '../../src/model/failure.ts'
 import type { Store } from '../../src/ports/store.ts'
 import { openBench, type Bench, type Files } from '../support/engine.ts'
@@ -24,7 +24,6 @@ const FILES: Files = {
 }
 
 let bench: Bench
-afterEach(() => bench.close())
 
 test('the commit that ends a child when it is taken over notifies its parent', async () => {
   const notified: (readonly number[])[] = []

@@ -5,12 +5,12 @@ import type { Store } from '../../src/ports/store.ts'
 import type { Input } from '../../src/engine/interpreter/decision.ts'
 import type { MessageOutcome } from '../../src/engine/turn/message.ts'
 import { wakeUpsOf } from '../../src/engine/cluster/redelivery.ts'
-import { quiet } from '../definitions/catalog-files.ts'
 import { held, nextTurn } from '../support/held.ts'
 import { openBench } from '../support/engine.ts'
 import { SimulatedClock } from '../support/simulated-clock.ts'
 import { emptyStore, withVerbs } from '../support/stores.ts'
 import { compiled, Hand, outcomeOf } from '../support/turns.ts'
+import { silent } from '../support/silent.ts'
 
 const outcome = outcomeOf(
   new Hand().start(compiled({ states: [{ name: 'w', waiting: true, transitions: [{ to: 'w', event: 'go' }] }] })),
@@ -48,7 +48,7 @@ function open(
       return Promise.resolve(null)
     },
   }
-  const wakeUp = wakeUpsOf({ store, clock, log: quiet, mailboxes, redelivery })
+  const wakeUp = wakeUpsOf({ store, clock, log: silent, mailboxes, redelivery })
   return { clock, claims, posted, delivered, wakeUp }
 }
 
@@ -147,18 +147,14 @@ test('a wake-up that the store did not take is repeated when its claim is over',
         }),
     },
   )
-  try {
-    const contextId = await bench.run('Timed')
-    isAway = true
-    await bench.advance(5000)
-    await expect
-      .poll(() => bench.logged.map(({ message }) => message), { timeout: 10_000 })
-      .toContain('a context could not be woken')
-    expect(await bench.getContext({ contextId })).toMatchObject({ currentState: 'w' })
-    isAway = false
-    await bench.advance(10_000)
-    await bench.until(contextId, ({ currentState }) => currentState === 'end')
-  } finally {
-    await bench.close()
-  }
+  const contextId = await bench.run('Timed')
+  isAway = true
+  await bench.advance(5000)
+  await expect
+    .poll(() => bench.logged.map(({ message }) => message), { timeout: 10_000 })
+    .toContain('a context could not be woken')
+  expect(await bench.getContext({ contextId })).toMatchObject({ currentState: 'w' })
+  isAway = false
+  await bench.advance(10_000)
+  await bench.until(contextId, ({ currentState }) => currentState === 'end')
 })

@@ -5,7 +5,7 @@ import { compiled, Hand, outcomeOf } from '../support/turns.ts'
 import type { Input } from '../../src/engine/interpreter/decision.ts'
 import { Redelivery } from '../../src/engine/cluster/redelivery.ts'
 import { Undecidable } from '../../src/engine/turn/turn.ts'
-import { quiet } from '../definitions/catalog-files.ts'
+import { silent } from '../support/silent.ts'
 
 const FLUX = compiled({
   states: [
@@ -40,7 +40,7 @@ async function delivered(input: Input, { moves }: { readonly moves: boolean }) {
     onReady: () => undefined,
     alarm: { set: () => undefined, start: () => undefined, close: () => Promise.resolve() },
     clock,
-    log: quiet,
+    log: silent,
     servers: { own: 'me' },
     ended: new AbortController().signal,
     onEnd: () => undefined,

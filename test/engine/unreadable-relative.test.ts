@@ -1,5 +1,5 @@
 // A child whose stored record is damaged holds up nobody.
-import { afterEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { openBench, type Bench, type Files } from '../support/engine.ts'
 import { withVerbs } from '../support/stores.ts'
 
@@ -9,7 +9,6 @@ const FILES: Files = {
 }
 
 let bench: Bench
-afterEach(() => bench.close())
 
 test('its parent can be told and ended: the child is gone for it', async () => {
   let damaged = 0

@@ -1,11 +1,12 @@
 // Requests that wait for a context that another server carries on: two engines on one store, and what they tell one
 // another.
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { afterEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import type { CommitFeed } from '../../src/ports/feeds.ts'
 import type { Store } from '../../src/ports/store.ts'
-import { openBench, type Bench } from '../support/engine.ts'
+import { openBench } from '../support/engine.ts'
 import { withVerbs } from '../support/stores.ts'
+import { SILENT_FEED } from '../support/silent.ts'
 
 const FILES = {
   'p/Order.flux': {
@@ -34,6 +35,7 @@ class Network {
 
   feed(): CommitFeed {
     const feed: CommitFeed = {
+      ...SILENT_FEED,
       notify: (id) => {
         this.told.push(`commit ${id}`)
         if (!this.isLost) for (const listener of this.#notified) listener(id)
@@ -48,20 +50,10 @@ class Network {
       onWatched: (listener) => {
         this.#watched.push({ of: feed, listener })
       },
-      notifyReady() {},
-      onReady() {},
-      close: () => Promise.resolve(),
     }
     return feed
   }
 }
-
-const benches: Bench[] = []
-afterEach(async () => {
-  const [first, ...others] = benches.splice(0)
-  for (const bench of others) await bench.engine.close({ grace: 0 })
-  await first?.close()
-})
 
 /** Two servers on one store, which the first one closes. `versions`: how often the second one asked for a version; `areLost`: in vain. */
 async function openPair() {
@@ -88,7 +80,6 @@ async function openPair() {
       },
     }),
   })
-  benches.push(first, second)
   return { first, second, network, counted }
 }
 

@@ -1,9 +1,9 @@
 // Requests that are held until a context gets somewhere: what ends them, and what they cost.
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { afterEach, describe, expect, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import type { FluxApi } from '../../src/api/calls.ts'
 import { ANONYMOUS } from '../../src/model/caller.ts'
-import { openBench, type Bench, type BenchOptions } from '../support/engine.ts'
+import { openBench, type BenchOptions } from '../support/engine.ts'
 import { withVerbs } from '../support/stores.ts'
 
 const FILES = {
@@ -40,15 +40,7 @@ const FILES = {
   },
 }
 
-const benches: Bench[] = []
-async function open(options: BenchOptions = {}): Promise<Bench> {
-  const bench = await openBench(FILES, options)
-  benches.push(bench)
-  return bench
-}
-afterEach(async () => {
-  for (const bench of benches.splice(0)) await bench.close()
-})
+const open = (options: BenchOptions = {}) => openBench(FILES, options)
 
 /** Whether it has ended yet. */
 function follow<T>(promise: Promise<T>) {
@@ -305,7 +297,6 @@ test('a server that stops ends them at once, and takes no more', async () => {
   const failure = { kind: 'unavailable', detail: 'the server is stopping' }
   await expect(wait).rejects.toMatchObject({ failure })
   await expect(bench.waitFor({ contextId: id, state: ['done'] })).rejects.toMatchObject({ failure })
-  await bench.close()
 })
 
 /** A server whose commits are held from `close` to `open`. */
@@ -380,6 +371,5 @@ describe('those that wait for tags', () => {
     expect(some).toBe(0)
     await bench.addTags({ contextId, tag: ['wanted-39'] })
     for (const view of await Promise.all(held)) expect(view.tags).toContain('wanted-39')
-    await bench.close()
   })
 })

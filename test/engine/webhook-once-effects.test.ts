@@ -16,27 +16,13 @@ import { placeOf, type Addressee } from '../../src/engine/idempotency/kept-answe
 import { SYSTEM } from '../../src/model/caller.ts'
 import { conflict, FluxError, unavailable } from '../../src/model/failure.ts'
 import type { Store } from '../../src/ports/store.ts'
-import { MemoryStore } from '../../src/store/memory/memory-store.ts'
-import { Memory } from '../../src/store/memory/memory.ts'
-import { openBench, outputs, partsOf, type Bench, type Files } from '../support/engine.ts'
+import { openBench, outputs, partsOf, type Bench, type BenchOptions, type Files } from '../support/engine.ts'
 import { withVerbs } from '../support/stores.ts'
-import { BEAT_MS, clock, closing, feed } from '../support/webhook-once.ts'
+import { LEASE_MS, SharedMemory } from '../support/shared-memory.ts'
+import { clock } from '../support/webhook-once.ts'
+import { COUNTER } from '../support/services.ts'
 
-const FILES: Files = {
-  'p/Count.flux': {
-    output: [{ name: 'n', type: 'integer', defaultValue: 0 }],
-    tags: ['all'],
-    states: [
-      {
-        name: 'w',
-        waiting: true,
-        action: { type: 'map', lines: [{ type: 'set', expression: 'n + 1', evaluate: true, to: ['n'] }] },
-        transitions: [{ to: 'w', event: 'tick' }],
-      },
-    ],
-  },
-}
-const LEASE_MS = 7 * BEAT_MS
+const FILES: Files = { 'p/Count.flux': { ...COUNTER, tags: ['all'] } }
 const HEX = (letter: string) => letter.repeat(64)
 const DEDUPE = { name: HEX('d'), isDedupe: true, hash: '', keepMs: 60_000 }
 const HEADER = { name: HEX('a'), isDedupe: false, hash: 'content', keepMs: 90_000 }
@@ -54,9 +40,8 @@ interface Server {
   readonly core: CallParts
 }
 
-async function open(store: Store): Promise<Server> {
-  const bench = await openBench(FILES, { clock, store, others: { beat: BEAT_MS, feed } })
-  closing.push(() => bench.close())
+async function open(options: BenchOptions): Promise<Server> {
+  const bench = await openBench(FILES, options)
   return { bench, core: partsOf(bench.parts) }
 }
 /** Starts a context, and that is the answer. */
@@ -84,7 +69,7 @@ const start =
   }
 
 describe.each([1, 4])('over %d partitions', (partitions) => {
-  let memory: Memory
+  let shared: SharedMemory
   /** Commits that the first server may still make; then it is dead. */
   let left: number
   /** Reads of rows by the first server, and whether its store is there. */
@@ -95,24 +80,23 @@ describe.each([1, 4])('over %d partitions', (partitions) => {
   let ids: number[]
 
   beforeEach(async () => {
-    memory = new Memory({ now: () => clock.now(), partitions, silence: LEASE_MS })
+    shared = new SharedMemory(partitions, clock)
     left = Infinity
     reads = 0
     isAway = false
-    const shared = new MemoryStore(memory)
-    one = await open(
-      withVerbs(shared, {
+    const wrap = (store: Store) =>
+      withVerbs(store, {
         commit(request) {
           left -= 1
-          return left < 0 ? Promise.reject(unavailable('dead')) : shared.commit(request)
+          return left < 0 ? Promise.reject(unavailable('dead')) : store.commit(request)
         },
         readRow(place) {
           reads += 1
-          return isAway ? Promise.reject(unavailable('away')) : shared.readRow(place)
+          return isAway ? Promise.reject(unavailable('away')) : store.readRow(place)
         },
-      }),
-    )
-    two = await open(new MemoryStore(memory))
+      })
+    one = await open({ ...shared.server(), wrap })
+    two = await open(shared.server())
     ids = []
     for (let at = 0; at < 5; at += 1) ids.push(await one.bench.run('Count'))
   })
@@ -129,7 +113,7 @@ describe.each([1, 4])('over %d partitions', (partitions) => {
     if (!keys.key) throw new Error('there is a key')
     const value = JSON.stringify({ hash: HEADER.hash, at: clock.now(), answer: null })
     const row = { ...keys.key.place, expects: null, value, expiresAt: null }
-    await new MemoryStore(memory).commit({ writes: [], rows: [row] })
+    await shared.store().commit({ writes: [], rows: [row] })
     const repeats = [1, 2, 3].map(() => run(one, keys, refused).catch((error: FluxError) => error.failure.kind))
     await clock.advance(11_000)
     expect(await Promise.all(repeats)).toEqual(Array.from(repeats, () => 'idempotencyInProgress'))

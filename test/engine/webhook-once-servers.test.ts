@@ -4,14 +4,12 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { inDoubt, unavailable } from '../../src/model/failure.ts'
 import type { CommitRequest, Store } from '../../src/ports/store.ts'
 import { openBench, type Bench } from '../support/engine.ts'
-import { MemoryStore } from '../../src/store/memory/memory-store.ts'
-import { Memory } from '../../src/store/memory/memory.ts'
 import { withVerbs } from '../support/stores.ts'
 import { deliver } from '../support/webhook-calls.ts'
-import { BEAT_MS, clock, closing, count, feed, FILES, go, idOf, opener, running } from '../support/webhook-once.ts'
+import { BEAT_MS, LEASE_MS, SharedMemory } from '../support/shared-memory.ts'
+import { clock, count, FILES, go, idOf, opener, running } from '../support/webhook-once.ts'
 
 const K = { idempotencyKey: 'k' }
-const LEASE_MS = 7 * BEAT_MS
 
 describe.each(['Redis', 'Redis with 4 partitions'] as const)('two servers on %s', (where) => {
   let one: Bench
@@ -82,7 +80,7 @@ describe.each(['Redis', 'Redis with 4 partitions'] as const)('two servers on %s'
 })
 
 describe('a server that dies', () => {
-  let memory: Memory
+  let shared: SharedMemory
   /** Before the second server reads a context. */
   let beforeLoad: () => Promise<unknown>
   /** What becomes of the commits of the first server. */
@@ -91,25 +89,20 @@ describe('a server that dies', () => {
   let two: Bench
 
   async function openOn(partitions: number): Promise<void> {
-    memory = new Memory({ now: () => clock.now(), partitions, silence: LEASE_MS })
+    shared = new SharedMemory(partitions, clock)
     fate = (commit) => commit()
-    const shared = new MemoryStore(memory)
-    const store = withVerbs(shared, { commit: (request) => fate(() => shared.commit(request), request) })
-    const others = { beat: BEAT_MS, feed }
-    one = await openBench(FILES, { clock, store, others })
+    const unreliable = (store: Store) =>
+      withVerbs(store, { commit: (request) => fate(() => store.commit(request), request) })
+    one = await openBench(FILES, { ...shared.server(), wrap: unreliable })
     beforeLoad = () => Promise.resolve()
-    const other = new MemoryStore(memory)
-    const observed = withVerbs(other, {
-      async load(request) {
-        await beforeLoad()
-        return other.load(request)
-      },
-    })
-    two = await openBench(FILES, { clock, store: observed, others })
-    closing.push(
-      () => one.close(),
-      () => two.close(),
-    )
+    const observed = (store: Store) =>
+      withVerbs(store, {
+        async load(request) {
+          await beforeLoad()
+          return store.load(request)
+        },
+      })
+    two = await openBench(FILES, { ...shared.server(), wrap: observed })
   }
   /** From now on nothing of it reaches the store. */
   const kill = () => {

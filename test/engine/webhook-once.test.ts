@@ -4,21 +4,10 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { openBench, type Bench, type BenchOptions } from '../support/engine.ts'
 import { SimulatedClock } from '../support/simulated-clock.ts'
 import { deliver, type Delivered } from '../support/webhook-calls.ts'
-import {
-  clock,
-  closing,
-  contextsOf,
-  count,
-  FILES,
-  go,
-  hook,
-  idOf,
-  MINUTE_MS,
-  opener,
-  running,
-} from '../support/webhook-once.ts'
+import { clock, contextsOf, count, FILES, go, hook, idOf, MINUTE_MS, opener, running } from '../support/webhook-once.ts'
+import { storesOf } from '../support/effort.ts'
 
-describe.each(['embedded', 'Redis', 'Redis with 4 partitions'] as const)('on %s', (where) => {
+describe.each(storesOf(['embedded', 'Redis', 'Redis with 4 partitions']))('on %s', (where) => {
   let open: (options?: BenchOptions) => Promise<Bench>
   let bench: Bench
   beforeEach(async () => {
@@ -258,7 +247,6 @@ describe('over a restart of the embedded store', () => {
     void deliver(bench, long)
     const contextId = await running(bench)
     const again = await bench.restart()
-    closing.push(() => again.close())
     expect(await deliver(again, { path: '/paid', body: { id: 1 } })).toEqual({
       ...done,
       replayed: true,
@@ -278,7 +266,6 @@ describe('over a restart of the embedded store', () => {
     void deliver(bench, long)
     const contextId = await running(bench)
     const again = await bench.restart()
-    closing.push(() => again.close())
     const repeats = [deliver(again, long), deliver(again, long)]
     await go(again)
     for (const repeat of repeats)
@@ -295,7 +282,6 @@ async function openMinute(): Promise<Bench> {
     },
     { clock: new SimulatedClock() },
   )
-  closing.push(() => bench.close())
   return bench
 }
 
@@ -306,7 +292,6 @@ describe('retention', () => {
     ['/plain', { idempotencyKey: 'k' }, 7 * 86_400_000],
   ])('the key of %s is free after its time', async (path, more, keptMs) => {
     const bench = await openBench(FILES, { clock: new SimulatedClock(), retention: 60 * 86_400_000 })
-    closing.push(() => bench.close())
     const asked = { path, body: { id: 1 }, ...more }
     await deliver(bench, asked)
     bench.clock.jump(keptMs - 1)

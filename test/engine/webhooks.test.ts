@@ -4,8 +4,8 @@ import type { Store } from '../../src/ports/store.ts'
 import { Waits } from '../../src/engine/waits/waits.ts'
 import { CountBound } from '../../src/model/count-bound.ts'
 import { webhooks } from '../../src/engine/webhooks/webhooks.ts'
-import { quiet } from '../definitions/catalog-files.ts'
-import { openBench, partsOf, SILENT_FEED } from '../support/engine.ts'
+import { openBench, partsOf } from '../support/engine.ts'
+import { silent as log, SILENT_FEED } from '../support/silent.ts'
 import { SimulatedClock } from '../support/simulated-clock.ts'
 import { compiled, Hand, TERMINATE } from '../support/turns.ts'
 
@@ -72,7 +72,6 @@ test('a silent store does not delay the answer that there is none in time', asyn
     idempotencyKey: null,
     replayOf: null,
     rawBody: new Uint8Array(),
-    textsOf: () => [],
     timeout: 2000,
     onStarted() {},
   })
@@ -84,7 +83,6 @@ test('a silent store does not delay the answer that there is none in time', asyn
   await clock.advance(1)
   expect(answered).toBe(true)
   expect((await answer).answer).toEqual({ kind: 'late', contextId: expect.any(Number) })
-  await bench.close()
 })
 
 test('who has an answer leaves nothing behind: no timer, no look at the store, and nothing to end', async () => {
@@ -104,7 +102,7 @@ test('who has an answer leaves nothing behind: no timer, no look at the store, a
       load: () => Promise.reject(new Error('it has not changed')),
     },
     clock,
-    log: quiet,
+    log,
     feed: {
       ...SILENT_FEED,
       onNotified(listener) {
@@ -135,7 +133,7 @@ test('the answer is that of the first pause, though the context goes on before i
   const clock = new SimulatedClock()
   const { record } = new Hand([working]).start(working).context
   const bound = new CountBound({ limit: 0, what: 'waits' })
-  const waits = new Waits({ store, clock, log: quiet, feed: null, bound })
+  const waits = new Waits({ store, clock, log, feed: null, bound })
   const expected = waits.expect(({ version, paused }) => ({ version, paused }))
   expected.of(record.id)
   waits.onCommit({ ...record, paused: 'WAITING', version: 1 }, [])

@@ -1,12 +1,13 @@
 import { existsSync } from 'node:fs'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { checkServices, startServer, type Server } from '../../src/main.ts'
+import { checkServices } from '../../src/main.ts'
 import { isObject, type JsonObject } from '../../src/model/json/value.ts'
 import { readSettings } from '../../src/settings.ts'
-import { ACTORS, listExamples, PACKAGE, PROVIDERS, SILENT } from './examples.ts'
+import { ACTORS, listExamples, PACKAGE, PROVIDERS } from './examples.ts'
+import { openLive, type Live } from '../http/live.ts'
+import { silent } from '../support/silent.ts'
 
 const names = await listExamples(ACTORS)
 const inFolders = await Promise.all(
@@ -22,14 +23,14 @@ const read = async (fluxName: string, folder = ACTORS): Promise<JsonObject> =>
 const listOf = (value: unknown): JsonObject[] => (Array.isArray(value) ? value.filter(isObject) : [])
 
 test('all load without a fault and without a warning, and without a secret', async () => {
-  const { services, report } = await checkServices(readSettings({ ACTORFLUX_ACTORS: ACTORS }), { log: SILENT, env: {} })
+  const { services, report } = await checkServices(readSettings({ ACTORFLUX_ACTORS: ACTORS }), { log: silent, env: {} })
   expect(report).toEqual([])
   expect(services.filter((service) => service.package === PACKAGE).map(({ fluxName }) => fluxName)).toEqual(names)
 })
 
 test.each(PROVIDERS)('those of %s load beside them, and only miss their secrets', async (folder) => {
   const settings = readSettings({ ACTORFLUX_ACTORS: `${ACTORS}${delimiter}${folder}` })
-  const { services, report } = await checkServices(settings, { log: SILENT, env: {} })
+  const { services, report } = await checkServices(settings, { log: silent, env: {} })
   const own = (await listExamples(folder)).length
   expect([services.length, report.length]).toEqual([names.length + own, own])
   expect(report.filter(({ reason }) => !reason.startsWith('there is no secret '))).toEqual([])
@@ -69,18 +70,11 @@ describe.each(all)('%s', (fluxName, within) => {
 })
 
 describe('on a server', () => {
-  let server: Server
-  let data: string
+  let server: Live
   beforeAll(async () => {
-    data = await mkdtemp(join(tmpdir(), 'actorflux-examples-'))
-    server = await startServer(readSettings({ ACTORFLUX_PORT: '0', ACTORFLUX_ACTORS: ACTORS, ACTORFLUX_DATA: data }), {
-      log: SILENT,
-    })
+    server = await openLive({ ACTORFLUX_ACTORS: ACTORS }, {})
   })
-  afterAll(async () => {
-    await server.close({ grace: 0 })
-    await rm(data, { recursive: true, force: true })
-  })
+  afterAll(() => server.close())
 
   // Webhooks have a test that calls them as their comments say.
   test.each(names.filter((name) => !/^webhooks\.(?!Deployment)/.test(name)))(

@@ -3,12 +3,13 @@
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve, sep } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { createRuntime, type FluxApi } from '../../src/main.ts'
 import type { ContextView } from '../../src/api/contexts.ts'
 import type { ModelDescriptor } from '../../src/model/context.ts'
 import type { JsonObject } from '../../src/model/json/value.ts'
-import type { Log } from '../../src/ports/log.ts'
 import { SimulatedClock } from '../support/simulated-clock.ts'
+import { silent } from '../support/silent.ts'
 
 export const ACTORS = resolve(import.meta.dirname, '../../actors')
 /** Examples that need secrets, so that the server does not load them unless it is told to: a folder for each provider. */
@@ -17,8 +18,6 @@ export const PROVIDERS = ['github', 'stripe'].map((name) =>
 )
 export const PACKAGE = 'examples'
 export const NOW = Date.UTC(2026, 0, 1, 12)
-
-export const SILENT: Log = { trace() {}, debug() {}, info() {}, warn() {}, error() {} }
 
 export interface Examples extends FluxApi {
   readonly clock: SimulatedClock
@@ -36,14 +35,12 @@ export interface Examples extends FluxApi {
 export async function openExamples(): Promise<Examples> {
   const data = await mkdtemp(join(tmpdir(), 'actorflux-examples-'))
   const clock = new SimulatedClock(NOW)
-  const runtime = await createRuntime({ actors: [ACTORS], data, clock, log: SILENT })
+  const runtime = await createRuntime({ actors: [ACTORS], data, clock, log: silent })
   const until: Examples['until'] = async (contextId, done) => {
     for (let attempt = 0; attempt < 500; attempt += 1) {
       const view = await runtime.getContext({ contextId })
       if (done(view)) return view
-      await new Promise((proceed) => {
-        setTimeout(proceed, 5)
-      })
+      await sleep(5)
     }
     const { status, currentState, error } = await runtime.getContext({ contextId })
     throw new Error(

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { release, reserve } from '../../actors/examples/orders/inventory.ts'
 import type { JsonObject } from '../../src/model/json/value.ts'
-import { openExamples, outputs, path, SILENT, values, type Examples } from './examples.ts'
+import { openExamples, outputs, path, values, type Examples } from './examples.ts'
+import { silent } from '../support/silent.ts'
 
 let examples: Examples
 beforeAll(async () => {
@@ -153,7 +154,7 @@ test('a step that runs twice reserves once', () => {
     stateName: 'Reserve',
     rawBody: null,
     signal: new AbortController().signal,
-    log: SILENT,
+    log: silent,
   }
   const run = (stepKey: string, attempt: number, quantity = 6) =>
     reserve({ items: [{ sku: 'pear', quantity }] }, { ...examples, ...facts, stepKey, attempt })

@@ -1,13 +1,9 @@
 // The examples of providers, called as their comments say: `actorflux webhook test` plays the provider.
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { delimiter, join } from 'node:path'
+import { delimiter } from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { run } from '../../src/cli/run.ts'
-import { startServer, type Server } from '../../src/main.ts'
-import { readSettings } from '../../src/settings.ts'
-import { ACTORS, PACKAGE, PROVIDERS, SILENT } from './examples.ts'
-import { NO_TERMINAL } from '../cli/world.ts'
+import { ACTORS, PACKAGE, PROVIDERS } from './examples.ts'
+import { commandLines } from '../cli/world.ts'
+import { openLive, type Live } from '../http/live.ts'
 
 const ENV = {
   ACTORFLUX_ACTORS: [ACTORS, ...PROVIDERS].join(delimiter),
@@ -16,31 +12,15 @@ const ENV = {
   ACTORFLUX_SECRET_STRIPE_SIGNING: 'whsec_c3RyaXBl',
 }
 
-let server: Server
-let data: string
+let server: Live
 beforeAll(async () => {
-  data = await mkdtemp(join(tmpdir(), 'actorflux-providers-'))
-  const settings = readSettings({ ...ENV, ACTORFLUX_PORT: '0', ACTORFLUX_DATA: data })
-  server = await startServer(settings, { log: SILENT, env: ENV })
+  server = await openLive(ENV, {})
 })
-afterAll(async () => {
-  await server.close({ grace: 0 })
-  await rm(data, { recursive: true, force: true })
-})
+afterAll(() => server.close())
 
 /** The status, and the body as JSON; null: there is none. */
 async function deliver(...args: string[]): Promise<{ code: number; status: number; body: unknown }> {
-  const [out, err]: [string[], string[]] = [[], []]
-  const code = await run(['webhook', 'test', ...args, '--url', server.url], {
-    env: ENV,
-    out: (line) => {
-      out.push(line)
-    },
-    ...NO_TERMINAL,
-    err: (line) => {
-      err.push(line)
-    },
-  })
+  const { code, out, err } = await commandLines(['webhook', 'test', ...args, '--url', server.url], ENV)
   const [status, ...body] = out
   if (status === undefined) throw new Error(err.join('\n'))
   return { code, status: Number.parseInt(status, 10), body: body.length === 0 ? null : JSON.parse(body.join('\n')) }

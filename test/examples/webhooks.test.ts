@@ -1,24 +1,13 @@
 // The examples of webhooks, called as their comments say.
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { startServer, type Server } from '../../src/main.ts'
-import { readSettings } from '../../src/settings.ts'
-import { ACTORS, SILENT } from './examples.ts'
+import { ACTORS } from './examples.ts'
+import { openLive, type Live } from '../http/live.ts'
 
-let server: Server
-let data: string
+let server: Live
 beforeAll(async () => {
-  data = await mkdtemp(join(tmpdir(), 'actorflux-webhooks-'))
-  server = await startServer(readSettings({ ACTORFLUX_PORT: '0', ACTORFLUX_ACTORS: ACTORS, ACTORFLUX_DATA: data }), {
-    log: SILENT,
-  })
+  server = await openLive({ ACTORFLUX_ACTORS: ACTORS }, {})
 })
-afterAll(async () => {
-  await server.close({ grace: 0 })
-  await rm(data, { recursive: true, force: true })
-})
+afterAll(() => server.close())
 
 const call = (path: string, init: RequestInit = {}) => fetch(`${server.url}${path}`, init)
 
@@ -94,13 +83,13 @@ async function upload(
 
 describe('webhooks.Upload', () => {
   test.each([
-    ['one\ntwo\nthree\n', 14, 3],
-    ['one\ntwo', 7, 2],
-    ['\n', 1, 1],
-    ['', 0, 0],
-    ['ü', 2, 1],
-    ['\n'.repeat(900_000), 900_000, 900_000],
-  ])('counts the lines of text, by a script: %j', async (content, size, lines) => {
+    [14, 3, 'one\ntwo\nthree\n'],
+    [7, 2, 'one\ntwo'],
+    [1, 1, '\n'],
+    [0, 0, ''],
+    [2, 1, 'ü'],
+    [900_000, 900_000, '\n'.repeat(900_000)],
+  ])('counts, by a script, in text of %i bytes %i lines', async (size, lines, content) => {
     expect(await upload([['notes.md', 'text/markdown', content]], 'Notes')).toEqual([
       200,
       { title: 'Notes', name: 'notes.md', type: 'text/markdown', size, lines },

@@ -1,4 +1,5 @@
 // What the log tells of requests, and what it doesn't.
+import { setTimeout as sleep } from 'node:timers/promises'
 import { request as send } from 'node:http'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openLive, type Live } from './live.ts'
@@ -32,9 +33,7 @@ async function last(
   for (let round = 0; round < 1000; round += 1) {
     const line = named(server, message).findLast(({ fields }) => fits(fields))
     if (line) return line
-    await new Promise((resolve) => {
-      setTimeout(resolve, 5)
-    })
+    await sleep(5)
   }
   return undefined
 }
@@ -83,9 +82,7 @@ describe('with ACTORFLUX_ACCESS_LOG', () => {
       headers: { 'content-type': 'application/json', 'content-length': 100 },
     })
     call.on('error', () => {}).write('{')
-    await new Promise((resolve) => {
-      setTimeout(resolve, 100)
-    })
+    await sleep(100)
     call.destroy()
     expect(await last(live, 'request', has({ path: '/flux-api/event' }))).toMatchObject({
       fields: { method: 'POST', status: null, aborted: true },

@@ -1,24 +1,13 @@
 // What secured services, tokens and roles come to, over real sockets.
-import { afterAll, afterEach, beforeAll, describe, expect, inject, test, vi } from 'vitest'
-import { openLive, raw, type Answer, type Live, type Request } from './live.ts'
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { openLive, raw, tokenOf, type Answer, type Live, type Request, type Tokens } from './live.ts'
 
 const inAnHour = () => Date.now() + 3_600_000
-type Tokens = { readonly [role in 'read' | 'invoke' | 'admin' | 'expired' | 'nobody']: string }
-
-async function tokensOf(live: Live): Promise<Tokens> {
-  const tokens = {
-    read: await live.token('reader', 'read'),
-    invoke: await live.token('caller', 'invoke', inAnHour()),
-    admin: await live.token('boss', 'admin'),
-    expired: await live.token('late', 'admin', Date.now() - 1),
-    nobody: `af_${'x'.repeat(43)}`,
-  }
-  // The server looks at the file every two seconds.
-  await vi.waitFor(
-    async () => expect((await live.call('GET', '/flux-api/contexts', { token: tokens.admin })).status).toBe(200),
-    { timeout: 5000, interval: 100 },
-  )
-  return tokens
+const TOKENS: Tokens = {
+  read: 'read',
+  invoke: { role: 'invoke', expires: inAnHour() },
+  admin: 'admin',
+  expired: { role: 'admin', expires: Date.now() - 1 },
 }
 
 /** Every call on a context of a service; the last ends it. */
@@ -40,30 +29,28 @@ const idsIn = ({ json }: Answer) => (json as { id: number }[]).map(({ id }) => i
 
 describe('an open server', () => {
   let live: Live
-  let tokens: Tokens
   beforeAll(async () => {
-    live = await openLive()
-    tokens = await tokensOf(live)
+    live = await openLive({}, undefined, TOKENS)
   })
   afterAll(() => live.close())
 
   test.each(['invoke', 'admin'] as const)('lets the role %s do everything with a secured service', async (role) => {
-    for (const [method, path, , request] of callsOn('Secret', await start(live, tokens.admin))) {
-      const { status, text } = await live.call(method, `/flux-api/${path}`, { ...request, token: tokens[role] })
+    for (const [method, path, , request] of callsOn('Secret', await start(live, tokenOf('admin')))) {
+      const { status, text } = await live.call(method, `/flux-api/${path}`, { ...request, token: tokenOf(role) })
       expect(status, `${method} ${path} ${text}`).toBe(200)
     }
   })
 
   test('lets the role read look at a secured service and no more', async () => {
-    for (const [method, path, view, request] of callsOn('Secret', await start(live, tokens.admin))) {
-      const { status, headers } = await live.call(method, `/flux-api/${path}`, { ...request, token: tokens.read })
+    for (const [method, path, view, request] of callsOn('Secret', await start(live, tokenOf('admin')))) {
+      const { status, headers } = await live.call(method, `/flux-api/${path}`, { ...request, token: tokenOf('read') })
       expect(status, `${method} ${path}`).toBe(view ? 200 : 403)
       if (!view) expect(headers.get('www-authenticate')).toBe('Bearer error="insufficient_scope"')
     }
   })
 
   test('lets nobody without a token near a secured service', async () => {
-    const id = await start(live, tokens.admin)
+    const id = await start(live, tokenOf('admin'))
     for (const [method, path, , request] of [
       ...callsOn('Secret', id),
       ['GET', 'definition?fluxName=Secret', true] as const,
@@ -73,46 +60,48 @@ describe('an open server', () => {
       expect(headers.get('www-authenticate')).toBe('Bearer')
       expect(text).not.toContain('Secret')
     }
-    expect((await live.call('GET', `/flux-api/context?contextId=${id}`, { token: tokens.admin })).json).toMatchObject({
+    expect(
+      (await live.call('GET', `/flux-api/context?contextId=${id}`, { token: tokenOf('admin') })).json,
+    ).toMatchObject({
       status: 'WAITING_UNTIL',
       version: 1,
     })
   })
 
   test('lets anybody do everything with an open service', async () => {
-    for (const [method, path, , request] of callsOn('Waiter', await start(live, tokens.admin, 'Waiter'))) {
+    for (const [method, path, , request] of callsOn('Waiter', await start(live, tokenOf('admin'), 'Waiter'))) {
       expect((await live.call(method, `/flux-api/${path}`, request)).status, `${method} ${path}`).toBe(200)
     }
   })
 
   test('lets a reader do with an open service what anybody may', async () => {
-    for (const [method, path, , request] of callsOn('Waiter', await start(live, tokens.admin, 'Waiter'))) {
+    for (const [method, path, , request] of callsOn('Waiter', await start(live, tokenOf('admin'), 'Waiter'))) {
       expect(
-        (await live.call(method, `/flux-api/${path}`, { ...request, token: tokens.read })).status,
+        (await live.call(method, `/flux-api/${path}`, { ...request, token: tokenOf('read') })).status,
         `${method} ${path}`,
       ).toBe(200)
     }
   })
 
   test.each(['expired', 'nobody'] as const)('takes no one with a token that is %s for anonymous', async (which) => {
-    for (const [method, path, , request] of callsOn('Waiter', await start(live, tokens.admin, 'Waiter'))) {
-      const { status, headers } = await live.call(method, `/flux-api/${path}`, { ...request, token: tokens[which] })
+    for (const [method, path, , request] of callsOn('Waiter', await start(live, tokenOf('admin'), 'Waiter'))) {
+      const { status, headers } = await live.call(method, `/flux-api/${path}`, { ...request, token: tokenOf(which) })
       expect(status).toBe(401)
       expect(headers.get('www-authenticate')).toBe('Bearer error="invalid_token"')
     }
   })
 
   test('shows secured contexts in lists to those who may see them', async () => {
-    const [hidden, open] = [await start(live, tokens.admin), await start(live, tokens.admin, 'Waiter')]
+    const [hidden, open] = [await start(live, tokenOf('admin')), await start(live, tokenOf('admin'), 'Waiter')]
     const list = async (token?: string) =>
       idsIn(await live.call('GET', '/flux-api/contexts?limit=1000', token === undefined ? {} : { token }))
     expect(await list()).not.toContain(hidden)
     expect(await list()).toContain(open)
-    expect(await list(tokens.read)).toEqual(expect.arrayContaining([hidden, open]))
+    expect(await list(tokenOf('read'))).toEqual(expect.arrayContaining([hidden, open]))
   })
 
   test('passes secured contexts and services over in broadcasts, unless the sender may move them', async () => {
-    const [hidden, open] = [await start(live, tokens.admin), await start(live, tokens.admin, 'Waiter')]
+    const [hidden, open] = [await start(live, tokenOf('admin')), await start(live, tokenOf('admin'), 'Waiter')]
     const moved = async (token?: string) => {
       const { json } = await live.call('POST', '/flux-api/event', {
         body: { event: 'hold', input: { by: 'x' } },
@@ -121,8 +110,8 @@ describe('an open server', () => {
       return (json as { transitions: { contextId: number }[] }).transitions.map(({ contextId }) => contextId)
     }
     expect(await moved()).not.toContain(hidden)
-    expect(await moved(tokens.read)).not.toContain(hidden)
-    expect(await moved(tokens.invoke)).toEqual(expect.arrayContaining([hidden, open]))
+    expect(await moved(tokenOf('read'))).not.toContain(hidden)
+    expect(await moved(tokenOf('invoke'))).toEqual(expect.arrayContaining([hidden, open]))
     const triggered = async (token?: string) =>
       (
         await live.call('POST', '/flux-api/event', {
@@ -131,7 +120,7 @@ describe('an open server', () => {
         })
       ).json as { executions: object[]; ignored: object[] }
     expect(await triggered()).toMatchObject({ executions: [expect.anything()], ignored: [] })
-    expect((await triggered(tokens.invoke)).executions).toHaveLength(2)
+    expect((await triggered(tokenOf('invoke'))).executions).toHaveLength(2)
   })
 
   test('shows its health and its description to anybody', async () => {
@@ -142,10 +131,8 @@ describe('an open server', () => {
 
 describe('a server with ACTORFLUX_REQUIRE_AUTH', () => {
   let live: Live
-  let tokens: Tokens
   beforeAll(async () => {
-    live = await openLive({ ACTORFLUX_REQUIRE_AUTH: 'true' })
-    tokens = await tokensOf(live)
+    live = await openLive({ ACTORFLUX_REQUIRE_AUTH: 'true' }, undefined, TOKENS)
   })
   afterAll(() => live.close())
 
@@ -155,16 +142,16 @@ describe('a server with ACTORFLUX_REQUIRE_AUTH', () => {
       ['GET', 'definition?fluxName=Secret', true],
       ['POST', 'event', false, { body: { event: 'nothing' } }],
       ['GET', 'schema.xsd', true],
-      ...callsOn('Waiter', await start(live, tokens.admin, 'Waiter')),
+      ...callsOn('Waiter', await start(live, tokenOf('admin'), 'Waiter')),
     ]
     for (const [method, path, view, request] of calls) {
       const status = async (token?: string) =>
         (await live.call(method, `/flux-api/${path}`, token === undefined ? { ...request } : { ...request, token }))
           .status
       expect(await status(), `${method} ${path}`).toBe(401)
-      expect(await status(tokens.nobody)).toBe(401)
-      expect(await status(tokens.read)).toBe(view ? 200 : 403)
-      expect(await status(tokens.invoke)).toBe(200)
+      expect(await status(tokenOf('nobody'))).toBe(401)
+      expect(await status(tokenOf('read'))).toBe(view ? 200 : 403)
+      expect(await status(tokenOf('invoke'))).toBe(200)
     }
   })
 
@@ -176,7 +163,7 @@ describe('a server with ACTORFLUX_REQUIRE_AUTH', () => {
       ['GET', 'contexts/'],
     ] as const) {
       expect((await live.call(method, `/flux-api/${path}`)).status, path).toBe(401)
-      expect((await live.call(method, `/flux-api/${path}`, { token: tokens.read })).status, path).not.toBe(401)
+      expect((await live.call(method, `/flux-api/${path}`, { token: tokenOf('read') })).status, path).not.toBe(401)
     }
   })
 
@@ -187,8 +174,8 @@ describe('a server with ACTORFLUX_REQUIRE_AUTH', () => {
         'GET /flux-api/contexts HTTP/1.1',
         'Host: localhost',
         'Connection: close',
-        `Authorization: Bearer ${tokens.admin}`,
-        `Authorization: Bearer ${tokens.nobody}`,
+        `Authorization: Bearer ${tokenOf('admin')}`,
+        `Authorization: Bearer ${tokenOf('nobody')}`,
         '',
         '',
       ].join('\r\n'),
@@ -211,13 +198,12 @@ const origin = 'https://shop.example'
 describe('a service that is secured while it runs', () => {
   const open = { tags: ['t'], states: [{ name: 'wait', waiting: true, transitions: [{ event: 'go', to: 'wait' }] }] }
   let live: Live
-  afterEach(() => live.close())
 
   test.each([
     ['embedded', () => ({})],
     ['Redis', () => ({ ACTORFLUX_REDIS_URL: inject('redisUrl'), ACTORFLUX_NAMESPACE: `securing-${process.pid}` })],
   ])('closes the contexts that it started before, on the store %s', async (_store, env) => {
-    live = await openLive(env(), { 'p/S.flux': open })
+    live = await openLive(env(), { 'p/S.flux': open }, TOKENS)
     const { contextId } = (await live.call('POST', '/flux-api/p/execute', { body: { fluxName: 'S' } })).json as {
       contextId: number
     }
@@ -239,14 +225,8 @@ describe('a service that is secured while it runs', () => {
     })
     expect((await live.call('GET', '/flux-api/contexts')).json).toEqual([])
     // What is done to it meanwhile is no secret once it is open again.
-    const token = await live.token('caller', 'invoke')
-    await vi.waitFor(
-      async () =>
-        expect(
-          (await live.call('POST', `/flux-api/event?contextId=${contextId}`, { body: { event: 'go' }, token })).status,
-        ).toBe(200),
-      { timeout: 5000, interval: 100 },
-    )
+    const again = { body: { event: 'go' }, token: tokenOf('invoke') }
+    expect((await live.call('POST', `/flux-api/event?contextId=${contextId}`, again)).status).toBe(200)
     await live.reload({ 'p/S.flux': open })
     expect((await live.call('GET', '/flux-api/contexts')).json).toMatchObject([{ id: contextId }])
   })

@@ -1,4 +1,3 @@
-import { HTTPException } from 'hono/http-exception'
 import { describe, expect, test } from 'vitest'
 import { post, testApp } from './support.ts'
 
@@ -98,13 +97,4 @@ describe('a path', () => {
       instance: '/caf%C3%A9%20',
     })
   })
-})
-
-test('an exception that carries its response is answered with that', async () => {
-  const { app } = testApp({
-    terminate: () => Promise.reject(new HTTPException(418, { res: new Response('teapot', { status: 418 }) })),
-  })
-  const response = await app.request('/flux-api/terminate?contextId=1', { method: 'DELETE' })
-  expect(response.status).toBe(418)
-  expect(await response.text()).toBe('teapot')
 })

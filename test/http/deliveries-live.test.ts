@@ -1,7 +1,7 @@
 // Deliveries of webhooks over a socket: who may see them and send them again, what the calls refuse, and XML.
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
-import { openLive, type Live } from './live.ts'
+import { openLive, tokenOf, type Live } from './live.ts'
 
 const SERVICES = {
   'p/Hook.flux': {
@@ -36,16 +36,10 @@ const SERVICES = {
 const LIST = '/flux-api/webhooks/deliveries'
 const first = z.tuple([z.object({ deliveryId: z.string(), status: z.number().nullable() })]).rest(z.unknown())
 
+const [read, invoke] = [tokenOf('reader'), tokenOf('invoker')]
 let live: Live
-let read: string
-let invoke: string
 beforeAll(async () => {
-  live = await openLive({ ACTORFLUX_REQUIRE_AUTH: 'true' }, SERVICES)
-  read = await live.token('reader', 'read')
-  invoke = await live.token('invoker', 'invoke')
-  await vi.waitFor(async () => expect((await live.call('GET', LIST, { token: invoke })).status).toBe(200), {
-    timeout: 20_000,
-  })
+  live = await openLive({ ACTORFLUX_REQUIRE_AUTH: 'true' }, SERVICES, { reader: 'read', invoker: 'invoke' })
 })
 afterAll(() => live.close())
 

@@ -1,25 +1,24 @@
 // Deliveries of webhooks, from the request to the lists, on both stores: what is kept of them, in what order, without
 // secrets, how many, and what is sent when one is sent again.
 import { randomUUID } from 'node:crypto'
-import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import type { Hono } from 'hono'
 import type { DeliveryView, WebhookView } from '../../src/api/webhooks.ts'
 import type { Env } from '../../src/http/request/incoming.ts'
 import { ByteBudget } from '../../src/model/byte-budget.ts'
 import type { Delivery, Endpoint } from '../../src/model/webhook.ts'
-import { explore } from '../../src/store/redis/connection.ts'
-import { openRedisStore } from '../../src/store/redis/store.ts'
 import { openLmdbStore } from '../../src/store/lmdb/store.ts'
 import { inDoubt } from '../../src/model/failure.ts'
 import type { RowWrite } from '../../src/model/rows.ts'
 import type { CommitRequest, Store } from '../../src/ports/store.ts'
 import { openBench, outputs, type Bench, type BenchOptions, type Files } from '../support/engine.ts'
 import { SimulatedClock } from '../support/simulated-clock.ts'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { join } from 'node:path'
-import { tmpdir } from 'node:os'
 import { withVerbs } from '../support/stores.ts'
 import { testApp } from './support.ts'
+import { silent as log } from '../support/silent.ts'
+import { openRedis } from '../support/redis-store.ts'
+import { nextTurn } from '../support/held.ts'
+import { newFolder } from '../support/at-end.ts'
 
 const set = (expression: string, ...to: string[]) => ({ type: 'set', expression, evaluate: true, to })
 const hook = (urlPath: string, more: object = {}) => ({
@@ -103,8 +102,6 @@ const shown = ({ request }: DeliveryView): string => {
   const body: unknown = request?.['body']
   return typeof body === 'object' && body !== null && 'n' in body ? String(body.n) : 'refused'
 }
-const quiet = (): void => {}
-const log = { trace: quiet, debug: quiet, info: quiet, warn: quiet, error: quiet }
 
 interface Served {
   readonly bench: Bench
@@ -114,20 +111,14 @@ interface Served {
 /** Opens the store of the world again, as another server does, or the same one later. */
 type Opener = (clock: SimulatedClock) => Promise<Store>
 
-async function embedded(): Promise<{ open: Opener; remove: () => Promise<void> }> {
-  const folder = await mkdtemp(join(tmpdir(), 'actorflux-deliveries-'))
-  return {
-    open: (clock) => openLmdbStore({ folder, log, clock }),
-    remove: () => rm(folder, { recursive: true, force: true }),
-  }
+async function embedded(): Promise<Opener> {
+  const folder = await newFolder()
+  return (clock) => openLmdbStore({ folder, log, clock })
 }
 
-async function onRedis(): Promise<{ open: Opener; remove: () => Promise<void> }> {
-  const [address, namespace] = [await explore(inject('redisUrl')), `test-${randomUUID()}`]
-  return {
-    open: () => openRedisStore({ address, namespace, partitions: 3, deadAfterMs: 60_000, log }),
-    remove: async () => {},
-  }
+async function onRedis(): Promise<Opener> {
+  const namespace = `test-${randomUUID()}`
+  return () => openRedis({ namespace, partitions: 3 })
 }
 
 describe.each([
@@ -136,22 +127,19 @@ describe.each([
 ])('on %s', (name, world) => {
   let clock: SimulatedClock
   let open: Opener
-  let remove: () => Promise<void>
   let store: Store
   let served: Served
-  const closing: Bench[] = []
 
   async function serve(options: BenchOptions = {}): Promise<Served> {
     store = watched(await open(clock))
     const bench = await openBench({ ...FILES, ...OWN }, { clock, store, ...options })
-    closing.push(bench)
     return { bench, app: testApp(bench, { webhooks: bench.engine.webhooks, clock }).app }
   }
 
   const underWay = new Set<Promise<unknown>>()
 
   /** Called with each commit. */
-  let commits: () => void = quiet
+  let commits: (() => void) | null = null
 
   /** What reads of rows wait for. */
   let gate: Promise<void> = Promise.resolve()
@@ -167,7 +155,7 @@ describe.each([
         return given.listRows(query)
       },
       async commit(request) {
-        commits()
+        commits?.()
         const commit = fate(() => given.commit(request), request)
         underWay.add(commit)
         return commit.finally(() => underWay.delete(commit))
@@ -178,26 +166,20 @@ describe.each([
   async function written(): Promise<void> {
     for (let idle = 0; idle < 3; idle = underWay.size === 0 ? idle + 1 : 0) {
       await Promise.allSettled(underWay)
-      await new Promise((resolve) => {
-        setImmediate(resolve)
-      })
+      await nextTurn()
     }
   }
 
   async function again(options: BenchOptions = {}): Promise<void> {
-    await closing.pop()?.close()
+    await served.bench.close()
     served = await serve(options)
   }
 
   beforeEach(async () => {
     clock = new SimulatedClock(Date.now())
     fate = (commit) => commit()
-    ;({ open, remove } = await world())
+    open = await world()
     served = await serve()
-  })
-  afterEach(async () => {
-    for (const bench of closing.splice(0)) await bench.close()
-    await remove()
   })
 
   const JSON_TYPE = { 'content-type': 'application/json' }

@@ -4,11 +4,12 @@ import { execFileSync } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { resolve as pathOf } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import * as fc from 'fast-check'
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 import { decodeXml } from '../../src/http/formats/xml/decode.ts'
 import { encodeXml } from '../../src/http/formats/xml/encode.ts'
-import { cleanUp, placeFor, sleep, startServer, type Server } from '../support/server.ts'
+import { cleanUp, placeFor, startServer, type Server } from '../support/server.ts'
 import { character } from '../support/character.ts'
 
 const RUNS = Number(process.env['FUZZ_RUNS'] ?? 600)

@@ -203,7 +203,7 @@ describe('a form', () => {
     ['%C3%BC', 'ü'],
   ])('of a megabyte of %s costs a few times what one costs that has nothing to decode', (unit, text) => {
     const count = Math.floor(1_000_000 / unit.length)
-    expect(formFieldsOf(Buffer.from(`a=${unit.repeat(count)}`), 1).get('a')).toEqual([text.repeat(count)])
+    expect(formFieldsOf(`a=${unit.repeat(count)}`, 1).get('a')).toEqual([text.repeat(count)])
     // The least that decoding could be: each byte looked at once.
     const bytes = Buffer.alloc(1_000_000, unit)
     const looked = effortOf(() => {
@@ -211,7 +211,7 @@ describe('a form', () => {
       for (let at = 0; at < bytes.length; at++) sum += bytes[at] ?? 0
       return sum
     })
-    expect(effortOf(() => formFieldsOf(Buffer.from(`a=${unit.repeat(count)}`), 1))).toBeLessThan(40 * looked + 5)
+    expect(effortOf(() => formFieldsOf(`a=${unit.repeat(count)}`, 1))).toBeLessThan(40 * looked + 5)
   })
 })
 

@@ -1,5 +1,5 @@
 // The header `Idempotency-Key`: what it may be, what it leads to, and how repeats are told.
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import type { Hono } from 'hono'
 import type { Env } from '../../src/http/request/incoming.ts'
 import { SYSTEM } from '../../src/model/caller.ts'
@@ -19,7 +19,6 @@ beforeEach(async () => {
   bench = await openBench(FILES)
   app = testApp({}, { api: () => bench.engine.calls(SYSTEM) }).app
 })
-afterEach(() => bench.close())
 
 interface Sent {
   readonly method?: string

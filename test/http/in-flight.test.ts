@@ -1,7 +1,7 @@
 // What requests hold at once is bounded by their bytes, and by what those bytes would be parsed to.
 import { EventEmitter, once } from 'node:events'
 import { request } from 'node:http'
-import { afterEach, describe, expect, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { ByteBudget } from '../../src/model/byte-budget.ts'
 import { openLive, type Live } from './live.ts'
 import { testApp } from './support.ts'
@@ -68,7 +68,6 @@ describe('a call', () => {
 
 describe('over a socket', () => {
   let live: Live
-  afterEach(() => live.close())
   const MIB = { ACTORFLUX_MAX_IN_FLIGHT: '1mb' } // of which 384 KiB are for requests and 128 KiB for webhooks that wait
   const post = (more: object, path = '/flux-api/event') => {
     const sent = request(`${live.url}${path}`, {

@@ -2,6 +2,7 @@
 import { once } from 'node:events'
 import { request, type IncomingMessage } from 'node:http'
 import { connect, type Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, test } from 'vitest'
 import type { AppOptions } from '../../src/http/app.ts'
 import { listen, type HttpServer, type ListenOptions } from '../../src/http/server.ts'
@@ -74,11 +75,6 @@ async function textOf(response: IncomingMessage): Promise<string> {
   for await (const piece of response.setEncoding('utf8')) text += piece
   return text
 }
-
-const sleep = (milliseconds: number) =>
-  new Promise<void>((resolve) => {
-    setTimeout(resolve, milliseconds)
-  })
 
 /** A context of 40 MB. `fail`: throws when one of its 2,000 items is looked at for the time of that number. */
 function large({ fail = Infinity, count = 2000 } = {}) {

@@ -4,10 +4,11 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createToken, revokeToken } from '../../src/access/tokens.ts'
+import { digestOf, revokeToken, type Token } from '../../src/access/tokens.ts'
 import { startServer, type Server } from '../../src/main.ts'
 import type { Role } from '../../src/model/caller.ts'
 import { readSettings } from '../../src/settings.ts'
+import { atEndOfTest } from '../support/at-end.ts'
 import { memoryLog, type Logged } from './support.ts'
 
 const waiting = (more: object = {}) => ({
@@ -92,8 +93,6 @@ const SERVICES: { readonly [file: string]: unknown } = {
 export interface Live {
   readonly url: string
   readonly lines: readonly Logged[]
-  /** Makes a token; gives its text. */
-  token(name: string, role: Role, expires?: number, rate?: string): Promise<string>
   /** Ends the token of that name. */
   revoke(name: string): Promise<void>
   call(method: string, path: string, request?: Request): Promise<Answer>
@@ -118,14 +117,34 @@ export interface Answer {
   readonly json: unknown
 }
 
+/** Tokens by name: their role, and what else the file has of them. */
+export interface Tokens {
+  readonly [name: string]: Role | ({ readonly role: Role } & Partial<Token>)
+}
+
+/** The text of the token of that name. */
+export const tokenOf = (name: string): string => `af_${name.padEnd(43, '-')}`
+
+const fileOf = (tokens: Tokens): string => {
+  const entries = Object.entries(tokens).map(([name, given]): Token => {
+    const { role, ...more } = typeof given === 'string' ? { role: given } : given
+    const sha256 = digestOf(tokenOf(name)).toString('hex')
+    return { name, roles: [role], created: Date.now(), expires: null, sha256, ...more }
+  })
+  return JSON.stringify({ tokens: entries })
+}
+
+/** The server takes those tokens from its start on. It is closed at the end of the test that opens it. */
 export async function openLive(
   env: { readonly [variable: string]: string } = {},
   services: { readonly [file: string]: unknown } = SERVICES,
+  known: Tokens = {},
 ): Promise<Live> {
   const folder = await mkdtemp(join(tmpdir(), 'actorflux-http-'))
   await write(folder, services)
   const { log, lines } = memoryLog()
   const tokens = join(folder, 'tokens.json')
+  await writeFile(tokens, fileOf(known))
   const settings = readSettings({
     ACTORFLUX_ACTORS: join(folder, 'actors'),
     ACTORFLUX_DATA: join(folder, 'data'),
@@ -134,17 +153,10 @@ export async function openLive(
     ...env,
   })
   const server: Server = await startServer(settings, { log, env })
-  return {
+  let closing: Promise<void> | undefined
+  const live: Live = {
     url: server.url,
     lines,
-    token: (name, role, expires, rate) =>
-      createToken(tokens, {
-        name,
-        roles: [role],
-        created: Date.now(),
-        expires: expires ?? null,
-        ...(rate !== undefined && { rate }),
-      }),
     revoke: (name) => revokeToken(tokens, name),
     async call(method, path, { body, type, accept, token, prefer } = {}) {
       const plain = typeof body === 'object' && !(body instanceof Uint8Array)
@@ -170,11 +182,13 @@ export async function openLive(
       await write(folder, fresh)
       await server.reload()
     },
-    async close(grace = 0) {
-      await server.close({ grace })
-      await rm(folder, { recursive: true, force: true })
+    close(grace = 0) {
+      closing ??= server.close({ grace }).then(() => rm(folder, { recursive: true, force: true }))
+      return closing
     },
   }
+  atEndOfTest(() => live.close())
+  return live
 }
 
 /**

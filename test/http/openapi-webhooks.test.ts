@@ -2,7 +2,7 @@
 import { createConfig, lintFromString } from '@redocly/openapi-core'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openLive, type Live } from './live.ts'
+import { openLive, tokenOf, type Live } from './live.ts'
 
 interface Operation {
   readonly operationId: string
@@ -153,12 +153,8 @@ test('they follow the services', async () => {
 })
 
 test('where every call needs a token, they are told to who has one', async () => {
-  const closed = await openLive({ ...SECRETS, ACTORFLUX_REQUIRE_AUTH: 'true' }, SERVICES)
-  const token = await closed.token('reader', 'read')
-  await expect
-    .poll(async () => (await closed.call('GET', '/openapi.json', { token })).status, { timeout: 10_000 })
-    .toBe(200)
-  const [anonymous, reader] = [await documentOf(closed), await documentOf(closed, token)]
+  const closed = await openLive({ ...SECRETS, ACTORFLUX_REQUIRE_AUTH: 'true' }, SERVICES, { reader: 'read' })
+  const [anonymous, reader] = [await documentOf(closed), await documentOf(closed, tokenOf('reader'))]
   await closed.close()
   expect([webhooksOf(anonymous).length, webhooksOf(reader).length]).toEqual([0, 8])
 })

@@ -1,5 +1,5 @@
 // The calls for events that are pending: what they are asked with, how they answer in JSON and XML, and page by page.
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import type { Hono } from 'hono'
 import { validateXML } from 'xmllint-wasm'
 import { xmlSchema } from '../../src/http/docs/xsd.ts'
@@ -23,7 +23,6 @@ beforeEach(async () => {
   bench = await openBench(FILES)
   app = testApp(bench).app
 })
-afterEach(() => bench.close())
 
 async function call(method: string, path: string, { body, accept = 'application/json', headers = {} }: Sent = {}) {
   const response = await app.request(path, {

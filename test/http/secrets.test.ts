@@ -1,14 +1,14 @@
 // Secrets that functions get: over both stores, no value is ever stored, shown or logged.
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { createServer, type IncomingHttpHeaders } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
-import { afterEach, describe, expect, inject, onTestFinished, test } from 'vitest'
+import { describe, expect, inject, onTestFinished, test } from 'vitest'
 import { verify } from '../../src/steps/builtin/webhooks.ts'
 import { folderOf, END } from '../definitions/catalog-files.ts'
 import { held } from '../support/held.ts'
 import { openLive, type Live } from './live.ts'
+import { listening } from '../support/listening.ts'
 
 const VALUE = 'v4lue-of-a-secret'
 const SIGNING = Buffer.from('what webhooks are signed with').toString('base64')
@@ -67,7 +67,6 @@ if (send) Object.assign(send, { className: 'Webhooks', methodName: 'send' })
 
 let live: Live
 let folder: string
-afterEach(() => live.close())
 
 const STORES = ['embedded', 'Redis'] as const
 
@@ -144,14 +143,8 @@ describe.each(STORES)('a secret, on the %s store', (store) => {
       if (incoming.url === '/text') answer.setHeader('content-type', 'text/plain')
       answer.end(`you sent ${String(received['x-proof'])}`)
     })
-    await new Promise<void>((ready) => {
-      server.listen(0, '127.0.0.1', ready)
-    })
-    onTestFinished(() => {
-      server.close()
-    })
+    const url = `http://127.0.0.1:${await listening(server)}`
     await open(store)
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
     const { text } = await ended('Request', { url: `${url}/text` })
     expect(received['x-proof']).toBe(`Bearer ${VALUE}`)
     expect(text).toContain('you sent Bearer [redacted]')
@@ -174,15 +167,8 @@ describe.each(STORES)('a secret, on the %s store', (store) => {
         if (came.length === 2) both.release()
       })
     })
-    await new Promise<void>((ready) => {
-      server.listen(0, '127.0.0.1', ready)
-    })
-    onTestFinished(() => {
-      server.closeAllConnections()
-      server.close()
-    })
+    const url = `http://127.0.0.1:${await listening(server)}`
     const { namespace } = await open(store)
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
     const { text } = await ended('Send', { url })
     await both.promise
     expect(came.map(({ path }) => path)).toEqual(['/', '/ended'])

@@ -1,7 +1,8 @@
 // The calls that show services, their schemas, and what a context can take: over HTTP, on both stores.
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, inject, test, vi } from 'vitest'
-import { openLive, type Live } from './live.ts'
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { openLive, tokenOf, type Live } from './live.ts'
+import { storesOf } from '../support/effort.ts'
 
 const gate = (more: object = {}) => ({
   comment: 'opens for those who ask',
@@ -55,14 +56,12 @@ const SERVICES = {
   },
 }
 
-describe.each(['the embedded store', 'Redis'])('on %s', (store) => {
+describe.each(storesOf(['the embedded store', 'Redis']))('on %s', (store) => {
   let live: Live
-  let token: string
+  const token = tokenOf('invoke')
   beforeAll(async () => {
     const env = store === 'Redis' ? { ACTORFLUX_REDIS_URL: inject('redisUrl'), ACTORFLUX_NAMESPACE: randomUUID() } : {}
-    live = await openLive(env, SERVICES)
-    token = await live.token('invoke', 'invoke')
-    await vi.waitFor(async () => expect((await get('services', token)).status).toBe(200), { timeout: 10_000 })
+    live = await openLive(env, SERVICES, { invoke: 'invoke' })
   })
   afterAll(() => live.close())
 

@@ -2,6 +2,7 @@
 import { EventEmitter, once } from 'node:events'
 import { Agent, request, type IncomingMessage, type RequestOptions } from 'node:http'
 import { connect, type Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { listen, type HttpServer, type ListenOptions } from '../../src/http/server.ts'
 import type { EventAnswer } from '../../src/api/events.ts'
@@ -52,10 +53,6 @@ async function rest(socket: Socket): Promise<string> {
 }
 
 const EVENT = 'POST /flux-api/event HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n'
-const sleep = (milliseconds: number) =>
-  new Promise<void>((resolve) => {
-    setTimeout(resolve, milliseconds)
-  })
 const agent = () => new Agent({ keepAlive: true, maxSockets: 1 })
 const ask = (url: string, options: RequestOptions, body?: string) =>
   new Promise<IncomingMessage>((resolve, reject) => {

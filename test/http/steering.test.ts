@@ -2,7 +2,8 @@
 import { createActor, type Snapshot } from 'xstate'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { machineOf } from '../../src/machine.ts'
-import { openLive, type Live } from './live.ts'
+import { openLive, tokenOf, type Live } from './live.ts'
+import { storesOf } from '../support/effort.ts'
 
 const SERVICES = {
   'p/fns.mjs': 'export function throws(args) { if (args.ok !== true) throw new Error("no"); return {} }\n',
@@ -41,10 +42,12 @@ const SERVICES = {
 
 const kinds = ({ text }: { text: string }) => [...text.matchAll(/"kind":"(\w+)"/g)].map(([, kind]) => kind)
 
-describe.each([
-  ['the embedded store', () => ({})],
-  ['Redis', () => ({ ACTORFLUX_REDIS_URL: inject('redisUrl'), ACTORFLUX_NAMESPACE: `steering-${process.pid}` })],
-])('over %s', (_, env) => {
+describe.each(
+  storesOf([
+    ['the embedded store', () => ({})],
+    ['Redis', () => ({ ACTORFLUX_REDIS_URL: inject('redisUrl'), ACTORFLUX_NAMESPACE: `steering-${process.pid}` })],
+  ]),
+)('over %s', (_, env) => {
   let live: Live
   beforeAll(async () => {
     live = await openLive(env(), SERVICES)
@@ -149,17 +152,10 @@ describe.each([
   })
 })
 
-/** The server looks at the file of tokens every two seconds. */
-const known = (live: Live, token: string) =>
-  expect
-    .poll(async () => (await live.call('GET', '/flux-api/contexts', { token })).status, { timeout: 10_000 })
-    .toBe(200)
-
 describe('roles', () => {
   test('of a server that asks for tokens: admin, and no other', async () => {
-    const live = await openLive({ ACTORFLUX_REQUIRE_AUTH: 'true' }, SERVICES)
-    const [admin, invoke] = [await live.token('a', 'admin'), await live.token('i', 'invoke')]
-    await known(live, admin)
+    const live = await openLive({ ACTORFLUX_REQUIRE_AUTH: 'true' }, SERVICES, { a: 'admin', i: 'invoke' })
+    const [admin, invoke] = [tokenOf('a'), tokenOf('i')]
     const { json } = await live.call('POST', '/flux-api/p/execute', { body: { fluxName: 'Fails' }, token: admin })
     const { contextId } = json as { contextId: number }
     await live.call('GET', `/flux-api/context/wait?contextId=${contextId}&status=FAILED`, { token: admin })
@@ -177,19 +173,15 @@ describe('roles', () => {
       const query = `/flux-api/context/${path}?contextId=${contextId}`
       expect((await live.call('POST', query, { token: admin })).status).toBe(200)
     }
-    await live.close()
   })
 
   test('of an open server: whoever calls through a proxy cannot tell the server to go on', async () => {
-    const live = await openLive({}, SERVICES)
+    const live = await openLive({}, SERVICES, { a: 'admin' })
     const resume = (headers: Record<string, string>) =>
       fetch(`${live.url}/flux-api/server/resume`, { method: 'POST', headers }).then(({ status }) => status)
     expect(await resume({})).toBe(200)
     expect(await resume({ 'x-forwarded-for': '203.0.113.7' })).toBe(401)
-    const admin = await live.token('a', 'admin')
-    await known(live, admin)
-    const headers = { 'x-forwarded-for': '203.0.113.7', authorization: `Bearer ${admin}` }
+    const headers = { 'x-forwarded-for': '203.0.113.7', authorization: `Bearer ${tokenOf('a')}` }
     expect(await resume(headers)).toBe(200)
-    await live.close()
   })
 })

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { TokenBucket } from '../../src/access/token-bucket.ts'
 import { FluxError } from '../../src/model/failure.ts'
-import { openLive, type Live } from './live.ts'
+import { openLive, tokenOf, type Live } from './live.ts'
 import { memoryLog, testApp, post, contextView } from './support.ts'
 
 const SERVICES = {
@@ -164,26 +164,22 @@ describe('whose', () => {
 
   test('client hangs up is forgotten at once', async () => {
     const live = await openLive({ ACTORFLUX_MAX_WAITS: '2' }, SERVICES)
-    try {
-      const { contextId } = await execute(live)
-      const held = [hold(live, contextId), hold(live, contextId)]
-      const isFull = async () => {
-        const { status, headers, json } = await live.call(
-          'GET',
-          `/flux-api/context/wait?contextId=${contextId}&state=done&timeout=0`,
-        )
-        if (status === 503) {
-          expect(headers.get('retry-after')).toBe('1')
-          expect(json).toMatchObject({ type: 'urn:actorflux:problem:overloaded' })
-        }
-        return status === 503
+    const { contextId } = await execute(live)
+    const held = [hold(live, contextId), hold(live, contextId)]
+    const isFull = async () => {
+      const { status, headers, json } = await live.call(
+        'GET',
+        `/flux-api/context/wait?contextId=${contextId}&state=done&timeout=0`,
+      )
+      if (status === 503) {
+        expect(headers.get('retry-after')).toBe('1')
+        expect(json).toMatchObject({ type: 'urn:actorflux:problem:overloaded' })
       }
-      await vi.waitFor(async () => expect(await isFull()).toBe(true), 5000)
-      held[0]?.destroy()
-      await vi.waitFor(async () => expect(await isFull()).toBe(false), 5000)
-    } finally {
-      await live.close()
+      return status === 503
     }
+    await vi.waitFor(async () => expect(await isFull()).toBe(true), 5000)
+    held[0]?.destroy()
+    await vi.waitFor(async () => expect(await isFull()).toBe(false), 5000)
   })
 
   test('deadlines for requests and answers are over is held all the same', async () => {
@@ -196,15 +192,11 @@ describe('whose', () => {
       },
       SERVICES,
     )
-    try {
-      const { contextId } = await execute(live)
-      const held = live.call('GET', `/flux-api/context/wait?contextId=${contextId}&state=done&timeout=300`)
-      await sleep(2500)
-      await event(live, contextId, 'end')
-      expect((await held).status).toBe(200)
-    } finally {
-      await live.close()
-    }
+    const { contextId } = await execute(live)
+    const held = live.call('GET', `/flux-api/context/wait?contextId=${contextId}&state=done&timeout=300`)
+    await sleep(2500)
+    await event(live, contextId, 'end')
+    expect((await held).status).toBe(200)
   })
 
   test('server stops are answered 503 at once; an answer that was preferred to wait is 200', async () => {
@@ -231,33 +223,25 @@ describe('whose', () => {
 
 describe('a token with a rate', () => {
   test('is told what is left with every answer, and refused beyond it', async () => {
-    const live = await openLive({ ACTORFLUX_REQUIRE_AUTH: 'true' }, SERVICES)
-    try {
-      const limited = await live.token('limited', 'invoke', undefined, '3/m')
-      const free = await live.token('free', 'invoke')
-      await vi.waitFor(
-        async () => expect((await live.call('GET', '/flux-api/contexts', { token: free })).status).toBe(200),
-        { timeout: 10_000, interval: 200 },
-      )
-      const policy = '"token";q=3;w=60'
-      const answers = [
-        await live.call('GET', '/flux-api/contexts', { token: limited }),
-        await live.call('GET', '/flux-api/context?contextId=4711', { token: limited }),
-        await live.call('GET', '/flux-api/schema.xsd', { token: limited }),
-        await live.call('GET', '/flux-api/contexts', { token: limited }),
-      ]
-      expect(answers.map(({ status }) => status)).toEqual([200, 404, 200, 429])
-      expect(answers.map(({ headers }) => headers.get('ratelimit')?.replace(/t=\d+/, 't'))).toEqual(
-        [2, 1, 0, 0].map((left) => `"token";r=${left};t`),
-      )
-      expect(answers.map(({ headers }) => headers.get('ratelimit-policy'))).toEqual([policy, policy, policy, policy])
-      expect(answers[3]?.json).toMatchObject({ type: 'urn:actorflux:problem:rate-limited' })
-      expect(Number(answers[3]?.headers.get('retry-after'))).toBeGreaterThan(10)
-      const unlimited = await live.call('GET', '/flux-api/contexts', { token: free })
-      expect([unlimited.status, unlimited.headers.get('ratelimit')]).toEqual([200, null])
-    } finally {
-      await live.close()
-    }
+    const known = { limited: { role: 'invoke', rate: '3/m' }, free: 'invoke' } as const
+    const live = await openLive({ ACTORFLUX_REQUIRE_AUTH: 'true' }, SERVICES, known)
+    const [limited, free] = [tokenOf('limited'), tokenOf('free')]
+    const policy = '"token";q=3;w=60'
+    const answers = [
+      await live.call('GET', '/flux-api/contexts', { token: limited }),
+      await live.call('GET', '/flux-api/context?contextId=4711', { token: limited }),
+      await live.call('GET', '/flux-api/schema.xsd', { token: limited }),
+      await live.call('GET', '/flux-api/contexts', { token: limited }),
+    ]
+    expect(answers.map(({ status }) => status)).toEqual([200, 404, 200, 429])
+    expect(answers.map(({ headers }) => headers.get('ratelimit')?.replace(/t=\d+/, 't'))).toEqual(
+      [2, 1, 0, 0].map((left) => `"token";r=${left};t`),
+    )
+    expect(answers.map(({ headers }) => headers.get('ratelimit-policy'))).toEqual([policy, policy, policy, policy])
+    expect(answers[3]?.json).toMatchObject({ type: 'urn:actorflux:problem:rate-limited' })
+    expect(Number(answers[3]?.headers.get('retry-after'))).toBeGreaterThan(10)
+    const unlimited = await live.call('GET', '/flux-api/contexts', { token: free })
+    expect([unlimited.status, unlimited.headers.get('ratelimit')]).toEqual([200, null])
   })
 
   test('gets it back steadily, and never more than one window has', () => {

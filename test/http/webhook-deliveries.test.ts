@@ -344,9 +344,7 @@ describe('the log', () => {
     const none = await open({ at: TOKEN, secrets: await openSecrets({}) })
     for (const authorization of ['Bearer ', 'Bearer null', 'Bearer undefined'])
       expect((await none.post({ authorization })).status).toBe(401)
-    expect(told(none)).toMatchObject([
-      { reason: expect.stringMatching(/there is no secret KEY: .*; there is no secret NEXT: /) },
-    ])
+    expect(told(none)).toMatchObject([{ reason: 'there is no secret KEY; there is no secret NEXT' }])
   })
 
   test('has nothing of a path that has a secret', async () => {

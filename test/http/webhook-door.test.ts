@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import type { HeaderPair, VerifyRule, WebhookSchemeName } from '../../src/model/webhook-schemes/scheme.ts'
 import { openLive, type Live } from './live.ts'
 import { sendTo, signatureOf, type Sent } from './webhook-client.ts'
+import { storesOf } from '../support/effort.ts'
 
 const from = (path: string[], ...to: string[]) => ({ from: path, to })
 const OUT = { output: [{ name: 'out', type: 'any' }] }
@@ -126,10 +127,12 @@ const expectNoSecret = (text: string) => {
   for (const value of [...STANDARD, ...TEXTS, ...USERS]) expect(text).not.toContain(value)
 }
 
-describe.each([
-  ['embedded', () => ({})],
-  ['Redis', () => ({ ACTORFLUX_REDIS_URL: inject('redisUrl'), ACTORFLUX_NAMESPACE: `door-${process.pid}` })],
-])('on the store %s', (_store, env) => {
+describe.each(
+  storesOf([
+    ['embedded', () => ({})],
+    ['Redis', () => ({ ACTORFLUX_REDIS_URL: inject('redisUrl'), ACTORFLUX_NAMESPACE: `door-${process.pid}` })],
+  ]),
+)('on the store %s', (_store, env) => {
   let live: Live
   beforeAll(async () => {
     live = await openLive({ ...env(), ...SECRETS }, SERVICES)
@@ -321,11 +324,7 @@ describe('twilio behind a proxy', () => {
     const sent: Sent = { path: '/api/twilio?x=%20y', headers, body }
     const proof = (given: string | null) =>
       signatureOf('twilio', { secrets: TEXTS }, { url: live.url, sent, publicUrl: given })
-    try {
-      expect((await sendTo(live.url, { ...sent, headers: [...headers, ...proof(publicUrl)] })).status).toBe(200)
-      expect((await sendTo(live.url, { ...sent, headers: [...headers, ...proof(null)] })).status).toBe(401)
-    } finally {
-      await live.close()
-    }
+    expect((await sendTo(live.url, { ...sent, headers: [...headers, ...proof(publicUrl)] })).status).toBe(200)
+    expect((await sendTo(live.url, { ...sent, headers: [...headers, ...proof(null)] })).status).toBe(401)
   })
 })

@@ -8,20 +8,34 @@ import { Hono } from 'hono'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { readBytes, type Env } from '../../src/http/request/incoming.ts'
 import { problemResponse } from '../../src/http/formats/problem.ts'
-import { decodeWebhookBody } from '../../src/http/webhooks/body.ts'
-import { readWebhookRequest, type WebhookLimits, type WebhookRequest } from '../../src/http/webhooks/request.ts'
+import { decodeWebhookBody, type WebhookLimits } from '../../src/http/webhooks/body.ts'
+import { readWebhookRequest } from '../../src/http/webhooks/request.ts'
 import { FluxError } from '../../src/model/failure.ts'
-import { isObject, type Json } from '../../src/model/json/value.ts'
+import { getOwn, isObject, type Json, type JsonObject } from '../../src/model/json/value.ts'
+import { webhookInputOf } from '../../src/engine/webhooks/send.ts'
 import { character } from '../support/character.ts'
 
 const LIMITS: WebhookLimits = { maxBody: 100_000, maxDepth: 5, maxValues: 1000, maxParts: 50 }
 
 let path: ReadonlyMap<string, string> = new Map()
-const reads: WebhookRequest[] = []
+
+interface Read {
+  readonly request: JsonObject
+  readonly rawBody: Buffer
+  /** The values of a name, as the inputs of a service get them. */
+  readonly textsOf: (name: string) => Json
+}
+const reads: Read[] = []
+const readOf = (request: JsonObject, rawBody: Buffer): Read => ({
+  request,
+  rawBody,
+  textsOf: (name) =>
+    getOwn(webhookInputOf({ input: { properties: new Map([[name, { array: true }]]) } } as never, request), name) ?? [],
+})
 const app = new Hono<Env>()
 app.all('*', async (c) => {
   const rawBody = await readBytes(c, { limit: LIMITS.maxBody, charge() {} }, (bytes) => bytes)
-  reads.push(await readWebhookRequest(c, rawBody, { path, timeout: 1500, limits: LIMITS, proofHeader: null }))
+  reads.push(readOf(readWebhookRequest(c, rawBody, { path, timeout: 1500, proofHeader: null }, LIMITS), rawBody))
   return c.body(null, 204)
 })
 app.onError((error) => {
@@ -39,7 +53,7 @@ afterAll(() => {
 })
 
 const port = () => (server.address() as AddressInfo).port
-const NOTHING: WebhookRequest = { request: {}, rawBody: Buffer.alloc(0), textsOf: () => [] }
+const NOTHING = readOf({}, Buffer.alloc(0))
 
 /** Sends bytes, in chunks already if a header says so; gives the status, and what was read. */
 async function send(

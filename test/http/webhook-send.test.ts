@@ -1,7 +1,8 @@
 // What an endpoint does with a request that passed: `when`, `answer` and `send`, over real sockets.
-import { afterAll, beforeAll, describe, expect, inject, test, vi } from 'vitest'
-import { openLive, type Live } from './live.ts'
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { openLive, tokenOf, type Live } from './live.ts'
 import { sendTo } from './webhook-client.ts'
+import { storesOf } from '../support/effort.ts'
 
 const set = (expression: string, ...to: string[]) => ({ type: 'set', expression, evaluate: true, to })
 const from = (path: string[], ...to: string[]) => ({ from: path, to })
@@ -171,19 +172,16 @@ export const raw = (_: object, flux: { rawBody: Uint8Array }) => Buffer.from(flu
   },
 }
 
-describe.each([
-  ['embedded', () => ({})],
-  ['Redis', () => ({ ACTORFLUX_REDIS_URL: inject('redisUrl'), ACTORFLUX_NAMESPACE: `send-${process.pid}` })],
-])('on the store %s', (_store, env) => {
+describe.each(
+  storesOf([
+    ['embedded', () => ({})],
+    ['Redis', () => ({ ACTORFLUX_REDIS_URL: inject('redisUrl'), ACTORFLUX_NAMESPACE: `send-${process.pid}` })],
+  ]),
+)('on the store %s', (_store, env) => {
   let live: Live
-  let token: string
+  const token = tokenOf('caller')
   beforeAll(async () => {
-    live = await openLive({ ...env(), ACTORFLUX_SECRET_TOKEN: TOKEN }, SERVICES)
-    token = await live.token('caller', 'invoke')
-    await vi.waitFor(
-      async () => expect((await live.call('GET', '/flux-api/contexts', { token })).status).toBe(200),
-      10_000,
-    )
+    live = await openLive({ ...env(), ACTORFLUX_SECRET_TOKEN: TOKEN }, SERVICES, { caller: 'invoke' })
   })
   afterAll(() => live.close())
 

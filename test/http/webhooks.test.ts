@@ -1,6 +1,7 @@
 // Webhooks over real sockets: how they are found, what services get, and what callers are answered.
 import { afterAll, beforeAll, describe, expect, inject, test, vi } from 'vitest'
 import { openLive, raw, type Live } from './live.ts'
+import { storesOf } from '../support/effort.ts'
 
 const set = (expression: string, ...to: string[]) => ({ type: 'set', expression, evaluate: true, to })
 const text = (expression: string, ...to: string[]) => ({ type: 'set', expression, to })
@@ -231,10 +232,12 @@ export const raw = async (_: object, flux: { rawBody: Uint8Array }) => ({ bytes:
   },
 }
 
-describe.each([
-  ['embedded', 2000, () => ({})],
-  ['Redis', 500, () => ({ ACTORFLUX_REDIS_URL: inject('redisUrl'), ACTORFLUX_NAMESPACE: `hooks-${process.pid}` })],
-])('on the store %s', (_store, callers, env) => {
+describe.each(
+  storesOf([
+    ['embedded', 2000, () => ({})],
+    ['Redis', 500, () => ({ ACTORFLUX_REDIS_URL: inject('redisUrl'), ACTORFLUX_NAMESPACE: `hooks-${process.pid}` })],
+  ]),
+)('on the store %s', (_store, callers, env) => {
   let live: Live
   beforeAll(async () => {
     live = await openLive(env(), SERVICES)
@@ -689,7 +692,8 @@ describe.each([
       async () => expect((await other.call('GET', '/flux-api/contexts?status=RUNNING')).json).toHaveLength(2),
       { timeout: 10_000, interval: 10 },
     )
-    await other.close(3000)
+    // The last second is for those that are under way still.
+    await other.close(2000)
     expect((await waiting).status).toBe(200)
     const late = await patient
     expect([late.status, await late.json()]).toMatchObject([504, { contextId: expect.any(Number) }])

@@ -1,7 +1,7 @@
 // What the pages refuse: forms of others, who has no token or too weak a one, and addresses that lead elsewhere. Over HTTP, as
 // a program sends it.
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { openLive, type Live } from '../http/live.ts'
+import { openLive, tokenOf, type Live } from '../http/live.ts'
 
 const SERVICES = {
   'p/Waiter.flux': {
@@ -78,16 +78,6 @@ async function start(live: Live, fluxName: string, token?: string): Promise<numb
   return Number(Object(json).contextId)
 }
 
-/** The server looks at the file of tokens every two seconds. */
-async function newToken(live: Live, name: string, role: 'read' | 'invoke' | 'admin', rate?: string): Promise<string> {
-  const token = await live.token(name, role, undefined, rate)
-  await vi.waitFor(async () => expect((await live.call('GET', '/flux-api/contexts', { token })).status).toBe(200), {
-    timeout: 10_000,
-    interval: 50,
-  })
-  return token
-}
-
 /** All that a page or the API would show of it. */
 const stateOf = async (live: Live, id: number, token?: string) => {
   const { json } = await live.call('GET', `/flux-api/context?contextId=${id}`, token === undefined ? {} : { token })
@@ -115,7 +105,7 @@ describe('without tokens', () => {
   let live: Live
   let id: number
   beforeAll(async () => {
-    live = await openLive({}, SERVICES)
+    live = await openLive({}, SERVICES, { boss: 'invoke' })
     id = await start(live, 'Waiter')
   })
   afterAll(() => live.close())
@@ -263,7 +253,7 @@ describe('without tokens', () => {
   })
 
   test('what is secured is not shown to who has no token', async () => {
-    const token = await newToken(live, 'boss', 'invoke')
+    const token = tokenOf('boss')
     const secret = await start(live, 'Secret', token)
     const client = new Client(live.url)
     expect((await client.get('/inspector/contexts')).text).not.toContain('Secret')
@@ -281,13 +271,17 @@ describe('without tokens', () => {
 
 describe('where every call needs a token', () => {
   let live: Live
-  let invoker: string
-  let reader: string
+  const [invoker, reader] = [tokenOf('boss'), tokenOf('guest')]
   let id: number
   beforeAll(async () => {
-    live = await openLive({ ACTORFLUX_REQUIRE_AUTH: 'true' }, SERVICES)
-    invoker = await live.token('boss', 'invoke')
-    reader = await newToken(live, 'guest', 'read')
+    const known = {
+      boss: 'invoke',
+      guest: 'read',
+      slow: { role: 'invoke', rate: '6/m' },
+      chief: 'admin',
+      short: 'invoke',
+    } as const
+    live = await openLive({ ACTORFLUX_REQUIRE_AUTH: 'true' }, SERVICES, known)
     id = await start(live, 'Waiter', invoker)
   })
   afterAll(() => live.close())
@@ -357,7 +351,7 @@ describe('where every call needs a token', () => {
   })
 
   test('pages and forms count as calls of a token that has a rate', async () => {
-    const client = await loggedIn(await newToken(live, 'slow', 'invoke', '6/m'))
+    const client = await loggedIn(tokenOf('slow'))
     const { text } = await client.get('/inspector')
     const fields = { tag: 'x', do: 'add', $form: formTokenIn(text) }
     const statuses: number[] = []
@@ -369,8 +363,8 @@ describe('where every call needs a token', () => {
   })
 
   test('who may not administer sees no forms to steer with, and steers nothing', async () => {
-    const plain = await loggedIn(await newToken(live, 'invoker', 'invoke'))
-    const boss = await loggedIn(await newToken(live, 'chief', 'admin'))
+    const plain = await loggedIn(invoker)
+    const boss = await loggedIn(tokenOf('chief'))
     const path = `/inspector/contexts/${id}`
     const steering = /action="[^"]*\/(?:retry|pause|resume)"|name="do" value="(?:retry|pause|resume)"/
     const many = { do: 'pause', id: String(id), scope: 'chosen', sure: 'yes' }
@@ -461,7 +455,7 @@ describe('where every call needs a token', () => {
   })
 
   test('a token that was revoked ends its session', async () => {
-    const client = await loggedIn(await newToken(live, 'short', 'invoke'))
+    const client = await loggedIn(tokenOf('short'))
     await live.revoke('short')
     await expect.poll(async () => (await client.get('/inspector')).response.status, { timeout: 10_000 }).toBe(401)
     const { response } = await client.post(`/inspector/contexts/${id}/terminate`, {}, { from: '/inspector' })

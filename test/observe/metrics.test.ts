@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import parse from 'parse-prometheus-text-format'
 import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test, vi } from 'vitest'
-import { openLive, raw, type Live } from '../http/live.ts'
+import { openLive, raw, tokenOf, type Live } from '../http/live.ts'
 
 vi.setConfig({ testTimeout: 60_000 })
 
@@ -121,7 +121,6 @@ describe.each(STORES)('on the store %s', (store, env) => {
     for (const nr of [1, 2, 3]) await live.call('GET', `/api/hook/${nr}`)
     await live.call('GET', '/api/hook/x')
     await live.call('GET', '/api/nowhere')
-    await live.token('secured', 'admin')
     const families = await scrape(live)
     expect(valuesOf(families, 'events_total')).toEqual({ moved: 8, refused: 2, ignored: 1, started: 1, pending: 1 })
     expect(valuesOf(families, 'moves_total')).toEqual({
@@ -208,51 +207,37 @@ describe('the metrics', () => {
   })
 
   test('are for tokens that may read alone where every call needs one', async () => {
-    const live = await openLive({ ACTORFLUX_REQUIRE_AUTH: 'true' }, SERVICES)
+    const live = await openLive({ ACTORFLUX_REQUIRE_AUTH: 'true' }, SERVICES, { scraper: 'read' })
     onTestFinished(() => live.close())
     expect(await get(live)).toMatch(/^HTTP\/1.1 401 /)
-    const token = await live.token('scraper', 'read')
-    await vi.waitFor(async () => expect(await get(live, `Authorization: Bearer ${token}`)).toMatch(/^HTTP\/1.1 200 /), {
-      timeout: 10_000,
-    })
+    expect(await get(live, `Authorization: Bearer ${tokenOf('scraper')}`)).toMatch(/^HTTP\/1.1 200 /)
   })
 
   test('are for programs on this machine, and tokens that may read', async () => {
-    const live = await openLive({}, SERVICES)
-    try {
-      const token = await live.token('scraper', 'read')
-      expect(await get(live)).toMatch(/^HTTP\/1.1 200 [^]*actorflux_build_info/)
-      expect(await get(live)).toMatch(/\r\ncache-control: no-store\r\n/i)
-      // A page that a browser shows may lead its name to this machine.
-      const elsewhere = 'GET /metrics HTTP/1.1\r\nHost: elsewhere.example\r\nConnection: close\r\n\r\n'
-      expect(await raw(live.url, elsewhere)).toMatch(/^HTTP\/1.1 421 /)
-      const ofProxies = [
-        'X-Real-IP',
-        'Via',
-        'X-Forwarded-Proto',
-        'X-Forwarded-Host',
-        'CF-Connecting-IP',
-        'True-Client-IP',
-      ]
-      const headers = [...ofProxies, 'X-Envoy-External-Address', 'X-Forwarded-For', 'Forwarded']
-      for (const header of [...headers.map((name) => `${name}: 127.0.0.1`), 'X-Forwarded-For:']) {
-        expect(await get(live, header), header).toMatch(/^HTTP\/1.1 401 /)
-        await vi.waitFor(
-          async () => expect(await get(live, header, `Authorization: Bearer ${token}`)).toMatch(/^HTTP\/1.1 200 /),
-          { timeout: 10_000 },
-        )
-      }
-    } finally {
-      await live.close()
+    const live = await openLive({}, SERVICES, { scraper: 'read' })
+    const token = tokenOf('scraper')
+    expect(await get(live)).toMatch(/^HTTP\/1.1 200 [^]*actorflux_build_info/)
+    expect(await get(live)).toMatch(/\r\ncache-control: no-store\r\n/i)
+    // A page that a browser shows may lead its name to this machine.
+    const elsewhere = 'GET /metrics HTTP/1.1\r\nHost: elsewhere.example\r\nConnection: close\r\n\r\n'
+    expect(await raw(live.url, elsewhere)).toMatch(/^HTTP\/1.1 421 /)
+    const ofProxies = [
+      'X-Real-IP',
+      'Via',
+      'X-Forwarded-Proto',
+      'X-Forwarded-Host',
+      'CF-Connecting-IP',
+      'True-Client-IP',
+    ]
+    const headers = [...ofProxies, 'X-Envoy-External-Address', 'X-Forwarded-For', 'Forwarded']
+    for (const header of [...headers.map((name) => `${name}: 127.0.0.1`), 'X-Forwarded-For:']) {
+      expect(await get(live, header), header).toMatch(/^HTTP\/1.1 401 /)
+      expect(await get(live, header, `Authorization: Bearer ${token}`)).toMatch(/^HTTP\/1.1 200 /)
     }
   })
 
   test('are for anybody if the setting says so', async () => {
     const live = await openLive({ ACTORFLUX_METRICS: 'open' }, SERVICES)
-    try {
-      expect(await get(live, 'X-Forwarded-For: 192.0.2.1')).toMatch(/^HTTP\/1.1 200 /)
-    } finally {
-      await live.close()
-    }
+    expect(await get(live, 'X-Forwarded-For: 192.0.2.1')).toMatch(/^HTTP\/1.1 200 /)
   })
 })

@@ -9,11 +9,11 @@ import {
   type ReadableSpan,
 } from '@opentelemetry/sdk-trace-base'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { traceparentOf } from '../../src/http/socket/observe.ts'
 import { openTraces } from '../../src/observe/traces.ts'
 import { openLive, type Live } from '../http/live.ts'
+import { listening, shut } from '../support/listening.ts'
 
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736'
 const GIVEN = `00-${TRACE}-00f067aa0ba902b7-01`
@@ -72,14 +72,9 @@ const receiver = createServer(({ url: path = '', headers }, response) => {
 })
 
 beforeAll(async () => {
-  await new Promise<void>((resolve) => {
-    receiver.listen(0, '127.0.0.1', resolve)
-  })
-  url = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}`
+  url = `http://127.0.0.1:${await listening(receiver)}`
 })
-afterAll(() => {
-  receiver.close()
-})
+afterAll(() => shut(receiver))
 
 async function open(): Promise<Live> {
   came.clear()

@@ -1,5 +1,6 @@
 // recorded: tells when nothing is under way any more, by what the store was given: no step that runs, nothing due,
 // nobody who waits for the end of a relative that has ended.
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { ContextId } from '../../src/model/context.ts'
 import type { Store, Write } from '../../src/ports/store.ts'
 import type { SimulatedClock } from '../support/simulated-clock.ts'
@@ -82,10 +83,7 @@ export class Quiet {
       await clock.advance(0)
       turns = this.#isBusy(clock.now()) ? 0 : turns + 1
       // A process that has to start needs this one's time.
-      if (looks > LOOKS_AT_ONCE)
-        await new Promise((resolve) => {
-          setTimeout(resolve, 2)
-        })
+      if (looks > LOOKS_AT_ONCE) await sleep(2)
       if (Date.now() > limit)
         throw stuck(
           `something is still under way: ${JSON.stringify({ open: [...this.#open], notified: [...this.#notified] })}`,

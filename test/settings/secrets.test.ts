@@ -6,6 +6,7 @@ import { unknownSettings } from '../../src/settings.ts'
 import { openSecrets } from '../../src/settings/secrets.ts'
 import { folderOf, write } from '../definitions/catalog-files.ts'
 import { SimulatedClock } from '../support/simulated-clock.ts'
+import { nextTurn } from '../support/held.ts'
 
 const FILE = 'ACTORFLUX_SECRET_KEY_FILE'
 
@@ -162,9 +163,7 @@ describe('a file that changes', () => {
     await clock.advance(2000)
     secrets.close()
     await expect.poll(() => secrets.get('KEY')).toBe('second-value')
-    await new Promise((resolve) => {
-      setImmediate(resolve)
-    })
+    await nextTurn()
     expect(clock.pending).toEqual([])
   })
 

@@ -2,8 +2,8 @@
 import { METHODS, type FluxApi } from '../../src/api/calls.ts'
 import { unavailable } from '../../src/model/failure.ts'
 import type { StepFlux } from '../../src/ports/steps.ts'
+import { silent } from '../support/silent.ts'
 
-export const quiet = { trace() {}, debug() {}, info() {}, warn() {}, error() {} }
 const refuse = () => Promise.reject(unavailable('not here'))
 
 const entries: unknown[][] = Object.keys(METHODS).map((name) => [name, refuse])
@@ -18,6 +18,6 @@ export const flux: StepFlux = {
   attempt: 1,
   signal: new AbortController().signal,
   rawBody: null,
-  log: quiet,
+  log: silent,
   ...calls,
 }

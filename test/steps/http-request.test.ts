@@ -1,12 +1,13 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { createServer as createSocketServer } from 'node:net'
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { httpRequest } from '../../src/steps/builtin/http/request.ts'
 import { stepRunner } from '../../src/steps/runner.ts'
 import type { JsonObject } from '../../src/model/json/value.ts'
-import { flux, quiet } from './flux.ts'
+import { flux } from './flux.ts'
+import { freePort, listening } from '../support/listening.ts'
+import { silent } from '../support/silent.ts'
 
 interface Seen {
   readonly method: string
@@ -39,20 +40,8 @@ async function serve(
         handler(one, response)
       })
   })
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve)
-  })
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  const port = portOf(server.address())
+  const port = await listening(server)
   return { origin: `http://127.0.0.1:${port}`, port, seen }
-}
-
-function portOf(address: AddressInfo | string | null): number {
-  if (address === null || typeof address === 'string') throw new Error('no port')
-  return address.port
 }
 
 const signal = new AbortController().signal
@@ -351,13 +340,7 @@ describe('an answer', () => {
 
   test('that is no HTTP is a failure', async () => {
     const server = createSocketServer((socket) => socket.on('error', () => {}).end('SSH-2.0-secret\r\n'))
-    await new Promise<void>((resolve) => {
-      server.listen(0, '127.0.0.1', resolve)
-    })
-    onTestFinished(() => {
-      server.close()
-    })
-    const port = portOf(server.address())
+    const port = await listening(server)
     expect(await failure(request({ url: `http://127.0.0.1:${port}` }))).toMatch(
       /^HttpError: can't get an answer from "127\.0\.0\.1:\d+": HPE_\w+$/,
     )
@@ -368,12 +351,7 @@ describe('an answer', () => {
   })
 
   test('that nobody gives is one, too', async () => {
-    const { port } = await new Promise<{ port: number }>((resolve) => {
-      const server = createServer().listen(0, '127.0.0.1', () => {
-        const port = portOf(server.address())
-        server.close(() => resolve({ port }))
-      })
-    })
+    const port = await freePort()
     expect(await failure(request({ url: `http://127.0.0.1:${port}/?secret` }))).toBe(
       `HttpError: can't get an answer from "127.0.0.1:${port}": it refuses the connection`,
     )
@@ -524,8 +502,8 @@ describe('an address that is not public', () => {
   test('is allowed by a setting only', async () => {
     const { origin } = await answering('application/json', '[1]')
     const call = { package: 'p', className: 'Http', methodName: 'request', args: { url: origin }, flux }
-    expect(await stepRunner({ log: quiet }).missing(call)).toBeNull()
-    expect(await failure(stepRunner({ log: quiet }).run(call))).toMatch(/^ForbiddenAddress: /)
-    expect(await stepRunner({ log: quiet, allowPrivate: true }).run(call)).toMatchObject({ status: 200, body: [1] })
+    expect(await stepRunner({ log: silent }).missing(call)).toBeNull()
+    expect(await failure(stepRunner({ log: silent }).run(call))).toMatch(/^ForbiddenAddress: /)
+    expect(await stepRunner({ log: silent, allowPrivate: true }).run(call)).toMatchObject({ status: 200, body: [1] })
   })
 })

@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { httpRequest } from '../../src/steps/builtin/http/request.ts'
+import { listening } from '../support/listening.ts'
 
 const HERE = import.meta.dirname
 const CERTIFICATE = join(HERE, 'localhost.crt')
@@ -20,12 +21,7 @@ const server = createServer({ cert, key }, (_, response) => {
 let port: number
 
 beforeAll(async () => {
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve)
-  })
-  const address = server.address()
-  if (address === null || typeof address === 'string') throw new Error('no port')
-  ;({ port } = address)
+  port = await listening(server)
 })
 afterAll(() => {
   server.closeAllConnections()

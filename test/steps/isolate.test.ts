@@ -8,7 +8,8 @@ import { notFound } from '../../src/model/failure.ts'
 import type { JsonObject } from '../../src/model/json/value.ts'
 import type { Flux, StepRunner } from '../../src/ports/steps.ts'
 import { errorOf } from '../../src/engine/interpreter/exception.ts'
-import { flux, quiet } from './flux.ts'
+import { flux } from './flux.ts'
+import { silent } from '../support/silent.ts'
 
 const MODULE = `
 import { helper } from './helper.ts'
@@ -59,7 +60,7 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'actorflux-isolate-'))
   await writeFile(join(folder, 'fn.ts'), MODULE)
   await writeFile(join(folder, 'helper.ts'), 'export const helper = (): string => "helped"')
-  runner = stepRunner({ log: quiet, maxResult: 2000, isolated: 2 })
+  runner = stepRunner({ log: silent, maxResult: 2000, isolated: 2 })
   runner.mount([{ name: 'p', root: folder }])
 })
 afterAll(async () => {
@@ -87,7 +88,7 @@ describe('an isolated function', () => {
 
   test('loads TypeScript, and knows its step, its arguments and the environment', async () => {
     vi.stubEnv('ISOLATE_TEST', 'known')
-    const other = stepRunner({ log: quiet })
+    const other = stepRunner({ log: silent })
     other.mount([{ name: 'p', root: folder }])
     const call = {
       package: 'p',
@@ -116,7 +117,7 @@ describe('an isolated function', () => {
   test('makes calls and logs through the server', async () => {
     const warned: unknown[] = []
     const log = {
-      ...quiet,
+      ...silent,
       warn: (...said: unknown[]) => {
         warned.push(said)
       },
@@ -132,7 +133,7 @@ describe('an isolated function', () => {
     const heard: string[] = []
     const named = (name: string): Partial<Flux> => ({
       log: {
-        ...quiet,
+        ...silent,
         info: (message) => {
           heard.push(`${name}: ${message}`)
         },
@@ -142,7 +143,7 @@ describe('an isolated function', () => {
         return getContext(request)
       },
     })
-    const single = stepRunner({ log: quiet, isolated: 1 })
+    const single = stepRunner({ log: silent, isolated: 1 })
     single.mount([{ name: 'p', root: folder }])
     const call = { package: 'p', className: 'fn', args: {}, timeout: 60_000 }
     try {
@@ -233,7 +234,7 @@ describe('an isolated function', () => {
   })
 
   test('has as many processes as there are places, however many wait', async () => {
-    const places = stepRunner({ log: quiet, isolated: 3 })
+    const places = stepRunner({ log: silent, isolated: 3 })
     places.mount([{ name: 'p', root: folder }])
     const call = { package: 'p', className: 'fn', methodName: 'slowPid', args: {}, timeout: 60_000, flux }
     const pids = await Promise.all(Array.from({ length: 9 }, () => places.runIsolated(call)))
@@ -242,7 +243,7 @@ describe('an isolated function', () => {
   })
 
   test('gets the place of one that was called off while its process started', async () => {
-    const single = stepRunner({ log: quiet, maxResult: 2000, isolated: 1 })
+    const single = stepRunner({ log: silent, maxResult: 2000, isolated: 1 })
     single.mount([{ name: 'p', root: folder }])
     const controller = new AbortController()
     const call = { package: 'p', className: 'fn', methodName: 'pid', args: {}, timeout: 60_000 }

@@ -1,11 +1,12 @@
-import { mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, readdir, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { stepRunner } from '../../src/steps/runner.ts'
 import type { JsonObject } from '../../src/model/json/value.ts'
 import type { StepRunner } from '../../src/ports/steps.ts'
-import { flux, quiet } from './flux.ts'
+import { flux } from './flux.ts'
+import { newFolder } from '../support/at-end.ts'
+import { silent } from '../support/silent.ts'
 
 async function write(folder: string, files: { readonly [path: string]: string }): Promise<void> {
   for (const [path, content] of Object.entries(files)) {
@@ -24,10 +25,9 @@ interface Package {
 
 /** A package `p` of these modules, mounted. */
 async function packageOf(files: { readonly [path: string]: string }): Promise<Package> {
-  const folder = await mkdtemp(join(tmpdir(), 'actorflux-'))
-  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  const folder = await newFolder()
   await write(folder, files)
-  const runner = stepRunner({ log: quiet })
+  const runner = stepRunner({ log: silent })
   const remount = () => runner.mount([{ name: 'p', root: folder }])
   remount()
   return {
@@ -152,7 +152,7 @@ describe('mounting again', () => {
     const { run, folder } = await packageOf({ 'm.ts': 'export const f = () => 1', 'n.mjs': 'export const f = () => 1' })
     expect([await run('m', 'f'), await run('n', 'f')]).toEqual([1, 1])
     await write(folder, { 'm.ts': 'export const f = () => 2', 'n.mjs': 'export const f = () => 2' })
-    const second = stepRunner({ log: quiet })
+    const second = stepRunner({ log: silent })
     second.mount([{ name: 'p', root: folder }])
     const again = (className: string) => second.run({ package: 'p', className, methodName: 'f', args: {}, flux })
     expect([await again('m'), await again('n')]).toEqual([2, 2])
@@ -241,7 +241,7 @@ describe('built-in classes', () => {
   test.each(['Logger', 'io.toro.martini.LoggerMethods'])(
     '%s logs a message, or without one all it is given',
     async (className) => {
-      const runner = stepRunner({ log: quiet })
+      const runner = stepRunner({ log: silent })
       const { lines, log } = logged()
       const run = (methodName: string, args: JsonObject) =>
         runner.run({ package: 'p', className, methodName, args, flux: { ...flux, log } })
@@ -261,7 +261,7 @@ describe('built-in classes', () => {
   )
 
   test.each(['Errors', 'io.toro.martini.GloopMethods'])('%s throws with a message and a type', async (className) => {
-    const runner = stepRunner({ log: quiet })
+    const runner = stepRunner({ log: silent })
     const run = (args: JsonObject) => runner.run({ package: 'p', className, methodName: 'throwException', args, flux })
     await expect(run({ message: 'no stock', type: 'OutOfStock' })).rejects.toMatchObject({
       name: 'OutOfStock',

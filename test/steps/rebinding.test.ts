@@ -1,6 +1,7 @@
 import type { LookupAddress } from 'node:dns'
 import { createServer } from 'node:http'
-import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { beforeEach, describe, expect, test, vi } from 'vitest'
+import { listening } from '../support/listening.ts'
 
 const names = vi.hoisted(() => ({ answers: [] as string[][], asked: 0 }))
 
@@ -49,18 +50,11 @@ describe('a name', () => {
       heard += 1
       response.end()
     })
-    await new Promise<void>((resolve) => {
-      server.listen(0, '127.0.0.1', resolve)
-    })
-    onTestFinished(() => {
-      server.close()
-    })
-    const address = server.address()
-    if (address === null || typeof address === 'string') throw new Error('no port')
+    const port = await listening(server)
     names.answers = [['127.0.0.1']]
     const ask = () =>
       httpRequest({ allowPrivate: false })(
-        { url: `http://rebind.example:${address.port}/`, timeout: 2 },
+        { url: `http://rebind.example:${port}/`, timeout: 2 },
         { signal: new AbortController().signal },
       )
     await expect(ask()).rejects.toThrow(expect.objectContaining({ name: 'ForbiddenAddress' }))

@@ -1,4 +1,5 @@
 // What becomes of the processes that scripts run in when something ends from outside.
+import { setTimeout as sleep } from 'node:timers/promises'
 import { execFile, spawn } from 'node:child_process'
 import { once, setMaxListeners } from 'node:events'
 import { createRequire } from 'node:module'
@@ -9,7 +10,7 @@ import { promisify } from 'node:util'
 import { expect, test, vi } from 'vitest'
 import { stepRunner } from '../../src/steps/runner.ts'
 import { createRuntime } from '../../src/main.ts'
-import { quiet } from './flux.ts'
+import { silent } from '../support/silent.ts'
 
 vi.mock('node:child_process', async (original) => {
   const real = await original<typeof import('node:child_process')>()
@@ -18,7 +19,7 @@ vi.mock('node:child_process', async (original) => {
 
 const JITI = join(createRequire(import.meta.url).resolve('jiti/package.json'), '../lib/jiti-cli.mjs')
 const BUSY = 'const start = Date.now(); while (Date.now() - start < 1000); return "done"'
-const runner = stepRunner({ log: quiet })
+const runner = stepRunner({ log: silent })
 const run = (script: string) =>
   runner.runScript({ script, names: async () => '{}', signal: new AbortController().signal, timeout: 20_000 })
 
@@ -59,9 +60,7 @@ test('a server that is killed leaves no script behind, not even one that nothing
   await once(server.stdout, 'data')
   const sandboxes = await sandboxesOf(server.pid)
   expect(sandboxes).toHaveLength(1)
-  await new Promise((resolve) => {
-    setTimeout(resolve, 300)
-  })
+  await sleep(300)
   server.kill('SIGKILL')
   await once(server, 'exit')
   await vi.waitFor(() => expect(sandboxes.filter(isThere)).toEqual([]), { timeout: 10_000 })
@@ -180,7 +179,7 @@ test('a runtime that can not open its store leaves no process', async () => {
     join(folder, 'actors', 'p', 'S.flux'),
     JSON.stringify({ states: [{ name: 's', action: { type: 'script', script: 'return 1' } }] }),
   )
-  const options = { actors: [join(folder, 'actors')], data: join(folder, 'data'), log: quiet }
+  const options = { actors: [join(folder, 'actors')], data: join(folder, 'data'), log: silent }
   const runtime = await createRuntime(options)
   const before = await sandboxesOf(process.pid)
   await expect(createRuntime(options)).rejects.toThrow('in use by another server')

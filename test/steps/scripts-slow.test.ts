@@ -2,30 +2,7 @@
 import { availableParallelism } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
-import { stepRunner } from '../../src/steps/runner.ts'
-import type { Json, JsonObject } from '../../src/model/json/value.ts'
-import { quiet } from './flux.ts'
-
-const runner = stepRunner({ log: quiet })
-const run = (
-  script: string,
-  names: JsonObject = {},
-  options: { signal?: AbortSignal; timeout?: number } = {},
-): Promise<Json> =>
-  runner.runScript({
-    script,
-    names: async () => JSON.stringify(names),
-    signal: new AbortController().signal,
-    timeout: 1000,
-    ...options,
-  })
-
-/** `name: message` of what it throws. */
-const thrown = (script: string, options: { timeout?: number } = {}): Promise<string> =>
-  run(script, {}, options).then(
-    (value) => `returned ${JSON.stringify(value)}`,
-    (error: unknown) => (error instanceof Error ? `${error.name}: ${error.message}` : 'no error'),
-  )
+import { run, thrown } from './run-script.ts'
 
 describe('a script', () => {
   test('lets go of those that wait when one before them takes its process with it', async () => {
@@ -55,6 +32,12 @@ describe('a script', () => {
     controller.abort()
     expect(new Set(await Promise.all(slow))).toEqual(new Set(['called off']))
   }, 60_000)
+
+  test('lets a script compute for as long as it is given', async () => {
+    expect(
+      await run('const start = Date.now(); while (Date.now() - start < 1300); return "done"', {}, { timeout: 20_000 }),
+    ).toBe('done')
+  })
 
   test('has its whole time when it turns out to be slow, and no more', async () => {
     const began = performance.now()

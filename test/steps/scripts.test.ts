@@ -1,29 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { stepRunner } from '../../src/steps/runner.ts'
-import type { Json, JsonObject } from '../../src/model/json/value.ts'
+import type { JsonObject } from '../../src/model/json/value.ts'
 import { errorOf } from '../../src/engine/interpreter/exception.ts'
-import { quiet } from './flux.ts'
-
-const runner = stepRunner({ log: quiet })
-const run = (
-  script: string,
-  names: JsonObject = {},
-  options: { signal?: AbortSignal; timeout?: number } = {},
-): Promise<Json> =>
-  runner.runScript({
-    script,
-    names: async () => JSON.stringify(names),
-    signal: new AbortController().signal,
-    timeout: 1000,
-    ...options,
-  })
-
-/** `name: message` of what it throws. */
-const thrown = (script: string, options: { timeout?: number } = {}): Promise<string> =>
-  run(script, {}, options).then(
-    (value) => `returned ${JSON.stringify(value)}`,
-    (error: unknown) => (error instanceof Error ? `${error.name}: ${error.message}` : 'no error'),
-  )
+import { run, runner, thrown } from './run-script.ts'
 
 describe('a script', () => {
   test('sees each name as a variable, and all of them in an object', async () => {
@@ -284,12 +262,6 @@ describe('the sandbox', () => {
     expect(await run('return 1')).toBe(1)
   })
 
-  test('lets a script compute for as long as it is given', async () => {
-    expect(
-      await run('const start = Date.now(); while (Date.now() - start < 1300); return "done"', {}, { timeout: 20_000 }),
-    ).toBe('done')
-  })
-
   test('ends when nobody waits for it any more, and makes room', async () => {
     const controller = new AbortController()
     const endless = Array.from({ length: 8 }, (_, nr) =>
@@ -313,7 +285,7 @@ describe('the sandbox', () => {
     const timer = setInterval(() => {
       ticks += 1
     }, 10)
-    await run('for (;;);', {}, { timeout: 500 }).catch(() => {})
+    await run('for (;;);', {}, { timeout: 300 }).catch(() => {})
     clearInterval(timer)
     expect(ticks).toBeGreaterThan(5)
   })
@@ -354,7 +326,7 @@ describe('the sandbox', () => {
   ])(
     'is told that its memory is used up, each time: %s',
     async (script) => {
-      for (let round = 0; round < 3; round += 1)
+      for (let round = 0; round < 2; round += 1)
         expect(await thrown(script, { timeout: 25_000 })).toBe('InternalError: out of memory')
     },
     90_000,
@@ -362,7 +334,7 @@ describe('the sandbox', () => {
 
   test('has 32 MiB to itself, whatever those before it took', async () => {
     const fills = 'const a = []; for (let n = 0; n < 28; n += 1) a.push(new Uint8Array(2 ** 20)); return a.length'
-    for (let round = 0; round < 5; round += 1) {
+    for (let round = 0; round < 3; round += 1) {
       expect(await thrown('const a = []; for (;;) a.push(new Array(10000).fill(1))', { timeout: 5000 })).toMatch(
         /out of memory/,
       )

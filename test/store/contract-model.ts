@@ -5,6 +5,7 @@ import { expect, it } from 'vitest'
 import type { ContextId } from '../../src/model/context.ts'
 import type { Store, StoredContext } from '../../src/ports/store.ts'
 import { contextOf, idsOf, newId, type OpenStore, writeOf } from './contract-support.ts'
+import { runs } from '../support/effort.ts'
 
 const WORDS = ['red', 'green', 'blue', 'hear:go', '__proto__']
 
@@ -205,7 +206,7 @@ export function modelPromises(open: OpenStore): void {
           await opened.close()
         }
       }),
-      { numRuns: 40 },
+      { numRuns: runs(40, 10) },
     )
   }, 120_000)
 }

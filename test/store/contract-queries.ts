@@ -12,6 +12,7 @@ import {
   update,
   writeOf,
 } from './contract-support.ts'
+import { nextTurn } from '../support/held.ts'
 
 export function queryPromises(test: ScenarioTest): void {
   describe('a count', () => {
@@ -148,13 +149,7 @@ export function queryPromises(test: ScenarioTest): void {
         const written = store.commit({ writes: [writeOf(contextOf(id, 1, { indexKeys: [`only ${round}`] }))] })
         // In one turn as often as that goes: what is written meanwhile can be on the disk before the store itself hears
         // of it.
-        for (
-          let read = null;
-          read === null;
-          await new Promise((resolve) => {
-            setImmediate(resolve)
-          })
-        ) {
+        for (let read = null; read === null; await nextTurn()) {
           for (const until = performance.now() + 5; read === null && performance.now() < until;)
             read = await store.load({ id })
           if (read === null) continue

@@ -6,6 +6,7 @@ import type { ContextId } from '../../src/model/context.ts'
 import { compareRows, type RowWrite } from '../../src/model/rows.ts'
 import type { CommitOutcome, Store } from '../../src/ports/store.ts'
 import { contextOf, newId, type OpenStore, writeOf } from './contract-support.ts'
+import { runs } from '../support/effort.ts'
 
 const KEYS = ['a', 'a:1', 'a:2', 'é', '😀', '\uffff']
 const SPACES = ['items', 'pending', 'lookups'] as const
@@ -205,7 +206,7 @@ export function rowModelPromises(open: OpenStore): void {
           await opened.close()
         }
       }),
-      { numRuns: 40 },
+      { numRuns: runs(40, 10) },
     )
   }, 120_000)
 }

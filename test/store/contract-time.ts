@@ -1,4 +1,5 @@
 // The store port: who is due, who was poked, and whose owner has died.
+import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect } from 'vitest'
 import {
   contextOf,
@@ -259,9 +260,7 @@ export function timePromises(test: ScenarioTest): void {
         { owner: 'nobody/isolated' },
       )
       await store.heartbeat({ owner: 'me' })
-      await new Promise((resolve) => {
-        setTimeout(resolve, 5)
-      })
+      await sleep(5)
       await update(store, first, { owner: 'nobody/code' })
       const claim = (ready: readonly string[], limit = 10) =>
         store.claimAbandoned({ owner: 'me', ready, limit, hideFor: 100_000 })
@@ -281,9 +280,7 @@ export function timePromises(test: ScenarioTest): void {
     test('that is ready keeps its place when something else of it is written', async ({ store }) => {
       const [first = 0, second = 0] = await create(store, { owner: 'nobody/code' }, { owner: null })
       await store.heartbeat({ owner: 'me' })
-      await new Promise((resolve) => {
-        setTimeout(resolve, 5)
-      })
+      await sleep(5)
       await update(store, second, { owner: 'nobody/code' })
       await update(store, second, {})
       const request = { owner: 'me', ready: ['nobody/code'], limit: 1, hideFor: 100_000 }

@@ -1,5 +1,7 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { type Group, GroupCommit } from '../../src/store/lmdb/group-commit.ts'
+import { nextTurn } from '../support/held.ts'
 
 /** Counts to what it is told; a group adds to what is durable, when the test lets it. */
 class Counter {
@@ -30,9 +32,7 @@ class Counter {
     for (;;) {
       const group = this.groups[number - 1]
       if (group !== undefined) return group
-      await new Promise((resolve) => {
-        setImmediate(resolve)
-      })
+      await nextTurn()
     }
   }
 }
@@ -63,26 +63,24 @@ describe('a group commit', () => {
     async (how) => {
       const counter = new Counter()
       const commits = new GroupCommit(() => counter.begin())
-      expect(await commits.settled(() => true)).toBe(false)
+      await commits.settled(() => true)
       const sum = commits.run((group) => group.add(5)).catch(() => 0)
       const group = await counter.group(1)
-      expect(await commits.settled(() => false)).toBe(false)
+      await commits.settled(() => false)
       let durable: number | null = null
       const reading = commits
         .settled((written) => written === group.written)
         .finally(() => {
           durable = counter.durable
         })
-      await new Promise((resolve) => {
-        setImmediate(resolve)
-      })
+      await nextTurn()
       expect(durable).toBeNull()
       if (how === 'finishes') group.finish()
       else group.fail(new Error('disk full'))
-      expect(await reading).toBe(true)
+      await reading
       expect(durable).toBe(how === 'finishes' ? 5 : 0)
       expect(await sum).toBe(how === 'finishes' ? 5 : 0)
-      expect(await commits.settled(() => true)).toBe(false)
+      await commits.settled(() => true)
     },
   )
 
@@ -96,9 +94,7 @@ describe('a group commit', () => {
         answered = true
       })
     const group = await counter.group(1)
-    await new Promise((resolve) => {
-      setTimeout(resolve, 20)
-    })
+    await sleep(20)
     expect([answered, counter.durable]).toEqual([false, 0])
     group.finish()
     expect(await sum).toBe(5)
@@ -115,9 +111,7 @@ describe('a group commit', () => {
       decided = true
       return next.add(10)
     })
-    await new Promise((resolve) => {
-      setTimeout(resolve, 20)
-    })
+    await sleep(20)
     expect(decided).toBe(false)
     group.finish()
     expect(await first).toBe(1)

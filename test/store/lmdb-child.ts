@@ -4,13 +4,14 @@ import { writeSync } from 'node:fs'
 import { openLmdbStore } from '../../src/store/lmdb/store.ts'
 import { SimulatedClock } from '../support/simulated-clock.ts'
 import { contextOf, writeOf } from './contract-support.ts'
+import { silent } from '../support/silent.ts'
 
 const [task, folder = ''] = process.argv.slice(2)
 const quiet = (): void => {}
 const store = await openLmdbStore({
   folder,
   clock: new SimulatedClock(),
-  log: { trace: quiet, debug: quiet, info: quiet, warn: quiet, error: quiet },
+  log: silent,
 })
 
 /** At once, so that nothing told is lost when the process is killed; waits while nobody reads. */

@@ -16,18 +16,15 @@ import { SimulatedClock } from '../support/simulated-clock.ts'
 import { contextOf, idsOf, writeOf } from './contract-support.ts'
 import { nodesOf, overwrite, PAGE_BYTES, pageIn, pageOf } from './data-pages.ts'
 import { putDefinition } from '../support/stores.ts'
+import { silent } from '../support/silent.ts'
 
 const COUNT = 300
 /** Large enough for pages of its own. */
 const LARGE = 9000
 
 const errors: { message: string; fields: object | undefined }[] = []
-const quiet = (): void => {}
 const log = {
-  trace: quiet,
-  debug: quiet,
-  info: quiet,
-  warn: quiet,
+  ...silent,
   error: (message: string, fields?: object) => void errors.push({ message, fields }),
 }
 const clock = new SimulatedClock()

@@ -1,15 +1,11 @@
 // A purge of the embedded store writes a bounded number of keys at once, so that it doesn't hold up the commits.
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { openDisk } from '../../src/store/lmdb/disk.ts'
 import type { Header } from '../../src/store/lmdb/stored-context.ts'
 import { rebuild } from '../../src/store/lmdb/index/rebuild.ts'
 import { WriteGroup } from '../../src/store/lmdb/write-group.ts'
-
-const quiet = (): void => {}
-const log = { trace: quiet, debug: quiet, info: quiet, warn: quiet, error: quiet }
+import { silent as log } from '../support/silent.ts'
+import { newFolder } from '../support/at-end.ts'
 
 const ENDED: Header = {
   version: 1,
@@ -32,8 +28,7 @@ test.each([
   ['with large parts', { large: parts(6_999) }, 3],
   ['with both', { firstRow: 100, nextRow: 5_099, large: parts(5_000) }, 2],
 ])('of contexts %s', async (_, more, purged) => {
-  const folder = await mkdtemp(join(tmpdir(), 'actorflux-purge-'))
-  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  const folder = await newFolder()
   const disk = await openDisk({ folder, namespace: 'default', minFree: 0, log })
   onTestFinished(() => disk.close())
   const memory = await rebuild(disk, log)

@@ -1,26 +1,24 @@
 // Rows in the embedded store that can't be read.
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { open as openLmdb } from 'lmdb'
-import { afterEach, beforeEach, expect, it } from 'vitest'
+import { beforeEach, expect, it } from 'vitest'
 import type { Store } from '../../src/ports/store.ts'
 import { openLmdbStore } from '../../src/store/lmdb/store.ts'
 import { SimulatedClock } from '../support/simulated-clock.ts'
 import { mustWrite, rowOf } from './contract-rows.ts'
+import { silent } from '../support/silent.ts'
+import { newFolder } from '../support/at-end.ts'
 
-const quiet = (): void => {}
 const errors: string[] = []
-const log = { trace: quiet, debug: quiet, info: quiet, warn: quiet, error: (line: string) => void errors.push(line) }
+const log = { ...silent, error: (line: string) => void errors.push(line) }
 
 let folder = ''
 const openIn = (): Promise<Store> => openLmdbStore({ folder, log, clock: new SimulatedClock() })
 
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'actorflux-rows-'))
+  folder = await newFolder()
   errors.length = 0
 })
-afterEach(() => rm(folder, { recursive: true, force: true }))
 
 const file = () => join(folder, 'default.mdb')
 

@@ -1,11 +1,11 @@
 // The embedded store on a disk that fills up: nothing is written without room for it, nothing acknowledged is lost, and
 // it goes on by itself.
+import { setTimeout as sleep } from 'node:timers/promises'
 import { listed } from './listed.ts'
 import { execFileSync } from 'node:child_process'
-import { mkdir, mkdtemp, rm, stat, truncate, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, rm, stat, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import type { Store } from '../../src/ports/store.ts'
 import { openDisk } from '../../src/store/lmdb/disk.ts'
 import { rebuild } from '../../src/store/lmdb/index/rebuild.ts'
@@ -16,10 +16,11 @@ import { SimulatedClock } from '../support/simulated-clock.ts'
 import { contextOf, createOne, idsOf, newId, writeOf } from './contract-support.ts'
 import { canMount, mountSmall } from '../support/small-disk.ts'
 import { putDefinition } from '../support/stores.ts'
+import { silent as SILENT } from '../support/silent.ts'
+import { newFolder } from '../support/at-end.ts'
 
 const MIB = 1024 * 1024
 const quiet = (): void => {}
-const SILENT = { trace: quiet, debug: quiet, info: quiet, warn: quiet, error: quiet }
 const FULL = {
   failure: {
     kind: 'unavailable',
@@ -36,13 +37,12 @@ let asked: number
 let logged: string[]
 
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'actorflux-space-'))
+  folder = await newFolder()
   now = 0
   free = 1000 * MIB
   asked = 0
   logged = []
 })
-afterEach(() => rm(folder, { recursive: true, force: true }))
 
 const tell = (level: string) => (message: string) => {
   logged.push(`${level} ${message}`)
@@ -278,9 +278,7 @@ describe.skipIf(!canMount())('on a small disk (skipped where the user may not mo
     expect(store.trouble()).toBe(FULL.failure.detail)
     await rm(ballast)
     execFileSync('mount', ['-o', `remount,size=${64 * MIB}`, disk.folder])
-    await new Promise((resolve) => {
-      setTimeout(resolve, 60)
-    })
+    await sleep(60)
     expect(store.trouble()).toBeNull()
     const before = new Map(acknowledged)
     await fill()

@@ -1,39 +1,32 @@
 // Rows in Redis that hold what nobody wrote: each spoils nothing but itself.
 import { listed, waiting } from './listed.ts'
 import { randomUUID } from 'node:crypto'
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest'
+import { beforeEach, describe, expect, inject, test } from 'vitest'
 import { Redis } from 'ioredis'
 import { createRuntime } from '../../src/main.ts'
 import type { ContextId } from '../../src/model/context.ts'
 import { PARTITION_KEYS, partitionKey } from '../../src/store/redis/keys.ts'
-import { explore } from '../../src/store/redis/connection.ts'
-import { openRedisStore, type RedisStore } from '../../src/store/redis/store.ts'
+import { type RedisStore } from '../../src/store/redis/store.ts'
 import { contextOf, createAll, createOne, update, writeOf } from './contract-support.ts'
+import { silent } from '../support/silent.ts'
+import { openRedis } from '../support/redis-store.ts'
+import { atEndOfTest, newFolder } from '../support/at-end.ts'
 
-const quiet = (): void => {}
 const errors: (object | undefined)[] = []
 const log = {
-  trace: quiet,
-  debug: quiet,
-  info: quiet,
-  warn: quiet,
+  ...silent,
   error: (_: string, fields?: object) => void errors.push(fields),
 }
 
 let namespace: string
 let admin: Redis
-const closing: (() => unknown)[] = []
 beforeEach(() => {
   namespace = `test-${randomUUID()}`
   errors.length = 0
   admin = new Redis(inject('redisUrl'))
-  closing.push(() => admin.disconnect())
-})
-afterEach(async () => {
-  for (const close of closing.splice(0).toReversed()) await close()
+  atEndOfTest(() => admin.disconnect())
 })
 
 const root = () => partitionKey(namespace, 0)
@@ -54,15 +47,13 @@ async function edit(id: ContextId, change: (text: string) => string): Promise<vo
 }
 
 async function openStore(): Promise<RedisStore> {
-  const store = await openRedisStore({
-    address: await explore(inject('redisUrl')),
+  const store = await openRedis({
     namespace,
-    partitions: 1,
     deadAfterMs: 1000,
     // One of its own: a log is told of a context once.
     log: { ...log },
   })
-  closing.push(() => store.close())
+  atEndOfTest(() => store.close())
   return store
 }
 
@@ -179,8 +170,7 @@ test.each(DAMAGES)('%s spoils no commit that asks it to look', async (_, facts, 
 })
 
 test('an event to a context whose version is no number fails at once, and so does its end; the others go on', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'actorflux-damage-'))
-  closing.push(() => rm(folder, { recursive: true }))
+  const folder = await newFolder()
   await mkdir(join(folder, 'p'))
   await writeFile(
     join(folder, 'p/Wait.flux'),
@@ -188,7 +178,7 @@ test('an event to a context whose version is no number fails at once, and so doe
   )
   const open = async () => {
     const runtime = await createRuntime({ actors: [folder], redisUrl: inject('redisUrl'), namespace, log })
-    closing.push(() => runtime.close({ grace: 0 }))
+    atEndOfTest(() => runtime.close({ grace: 0 }))
     return runtime
   }
   const [runtime, other] = [await open(), await open()]
@@ -213,8 +203,7 @@ test('an event to a context whose version is no number fails at once, and so doe
 })
 
 test('a damaged row of a history is left out, and the rest is shown', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'actorflux-damage-'))
-  closing.push(() => rm(folder, { recursive: true }))
+  const folder = await newFolder()
   await mkdir(join(folder, 'p'))
   await writeFile(
     join(folder, 'p/Loop.flux'),
@@ -222,7 +211,7 @@ test('a damaged row of a history is left out, and the rest is shown', async () =
   )
   // One of its own: a log is told of a context once.
   const runtime = await createRuntime({ actors: [folder], redisUrl: inject('redisUrl'), namespace, log: { ...log } })
-  closing.push(() => runtime.close({ grace: 0 }))
+  atEndOfTest(() => runtime.close({ grace: 0 }))
   const { contextId } = await runtime.execute({ package: 'p', fluxName: 'Loop' })
   for (let move = 0; move < 40; move += 1) await runtime.sendEvent({ contextId, event: 'go' })
   const history = `${root()}h:${contextId}`

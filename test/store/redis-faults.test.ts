@@ -1,32 +1,27 @@
 // The store on Redis when the line is bad, when servers compete, and when Redis isn't as it must be.
+import { setTimeout as sleep } from 'node:timers/promises'
 import { listed } from './listed.ts'
 import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { explore } from '../../src/store/redis/connection.ts'
-import { openRedisStore, type RedisStore } from '../../src/store/redis/store.ts'
+import { type RedisStore } from '../../src/store/redis/store.ts'
 import type { AbandonedLease } from '../../src/ports/store.ts'
 import { startProxy, type Proxy } from '../support/proxy.ts'
 import { startRedis, type RedisServer } from '../support/redis.ts'
 import { contextOf, createOne, newId, update, writeOf } from './contract-support.ts'
+import { atEndOfTest } from '../support/at-end.ts'
+import { openRedis } from '../support/redis-store.ts'
+import { silent } from '../support/silent.ts'
 
 const warnings: string[] = []
-const quiet = (): void => {}
-const log = {
-  trace: quiet,
-  debug: quiet,
-  info: quiet,
-  warn: (message: string) => void warnings.push(message),
-  error: quiet,
-}
+const log = { ...silent, warn: (message: string) => void warnings.push(message) }
 
 let redis: RedisServer
-const closing: (() => Promise<void>)[] = []
 beforeAll(async () => {
   redis = await startRedis({ appendfsync: 'no' })
 })
 afterAll(() => redis.close())
-afterEach(async () => {
-  for (const close of closing.splice(0).toReversed()) await close()
+afterEach(() => {
   warnings.length = 0
 })
 
@@ -36,14 +31,14 @@ async function openStore({
   partitions = 1,
   silence = 1000,
 } = {}): Promise<RedisStore> {
-  const store = await openRedisStore({ address: await explore(url), namespace, partitions, deadAfterMs: silence, log })
-  closing.push(() => store.close())
+  const store = await openRedis({ url, namespace, partitions, deadAfterMs: silence, log })
+  atEndOfTest(() => store.close())
   return store
 }
 
 async function openProxy(): Promise<Proxy & { url: string }> {
   const proxy = await startProxy(Number(new URL(redis.url).port))
-  closing.push(() => proxy.close())
+  atEndOfTest(() => proxy.close())
   return Object.assign(proxy, { url: `redis://127.0.0.1:${proxy.port}` })
 }
 
@@ -96,11 +91,10 @@ describe('a commit whose answer was lost', () => {
 })
 
 test('what is asked while Redis is away is refused at once', async () => {
-  const proxy = await openProxy()
-  const store = await openStore({ url: proxy.url })
+  const proxy = await startProxy(Number(new URL(redis.url).port))
+  const store = await openStore({ url: `redis://127.0.0.1:${proxy.port}` })
   const id = await newId(store)
   await proxy.close()
-  closing.splice(-2, 1)
   await expect.poll(() => store.trouble()).toBe('Redis is out of reach')
   const begun = performance.now()
   await expect(store.load({ id })).rejects.toMatchObject({ failure: { kind: 'unavailable', retryAfter: 1 } })
@@ -183,9 +177,7 @@ describe('a server that is taken for dead', () => {
       [other, 'other'],
     ] as const)
       await store.heartbeat({ owner })
-    await new Promise((resolve) => {
-      setTimeout(resolve, 400)
-    })
+    await sleep(400)
     // The first to be back must not judge the others.
     expect(await other.heartbeat({ owner: 'other' })).toBe(true)
     expect(await other.claimAbandoned({ owner: 'other', limit: 10, hideFor: 60_000 })).toEqual([])
@@ -249,13 +241,13 @@ async function timeOf(url: string): Promise<number> {
 describe("a Redis that isn't as it must be is refused in one line", () => {
   test('one that throws keys away', async () => {
     const careless = await startRedis({ args: ['--maxmemory-policy', 'allkeys-lru'] })
-    closing.push(() => careless.close())
+    atEndOfTest(() => careless.close())
     await expect(openStore({ url: careless.url })).rejects.toThrow(/^Redis would delete .* must be noeviction$/)
   })
 
   test('one that keeps nothing is warned of', async () => {
     const forgetful = await startRedis({ args: ['--appendonly', 'no'] })
-    closing.push(() => forgetful.close())
+    atEndOfTest(() => forgetful.close())
     await openStore({ url: forgetful.url })
     expect(warnings).toEqual([expect.stringContaining('append-only file')])
   })
@@ -287,7 +279,7 @@ describe("a Redis that isn't as it must be is refused in one line", () => {
 
   test('one with a password is entered with it, and not without', async () => {
     const guarded = await startRedis({ args: ['--requirepass', 's3cret/:@'] })
-    closing.push(() => guarded.close())
+    atEndOfTest(() => guarded.close())
     await expect(openStore({ url: guarded.url })).rejects.toThrow()
     const store = await openStore({
       url: guarded.url.replace('redis://', `redis://:${encodeURIComponent('s3cret/:@')}@`),
@@ -298,7 +290,7 @@ describe("a Redis that isn't as it must be is refused in one line", () => {
 
 test('a Redis without memory left refuses whole commits, and takes a purge, which makes room', async () => {
   const full = await startRedis({ appendfsync: 'no' })
-  closing.push(() => full.close())
+  atEndOfTest(() => full.close())
   const store = await openStore({ url: full.url })
   const [id, ended] = [await createOne(store, { indexKeys: ['before'] }), await createOne(store, { endedAt: 1 })]
   const { Redis } = await import('ioredis')

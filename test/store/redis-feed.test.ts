@@ -6,8 +6,7 @@ import type { CommitFeed } from '../../src/ports/feeds.ts'
 import { connect, explore, type Connection } from '../../src/store/redis/connection.ts'
 import { redisFeed } from '../../src/store/redis/feed.ts'
 import { startRedisCluster, type RedisCluster } from '../support/redis.ts'
-
-const log = { trace() {}, debug() {}, info() {}, warn() {}, error() {} }
+import { silent as log } from '../support/silent.ts'
 
 describe.each(['a lone Redis', 'a cluster'])('on %s', (where) => {
   let cluster: RedisCluster | null = null

@@ -1,36 +1,30 @@
 // The store on a Redis that has forgotten its last moments: nothing is mixed up with what it forgot.
 import { randomUUID } from 'node:crypto'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { explore } from '../../src/store/redis/connection.ts'
-import { openRedisStore, type RedisStore } from '../../src/store/redis/store.ts'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { type RedisStore } from '../../src/store/redis/store.ts'
 import { startProxy } from '../support/proxy.ts'
 import { startRedis, type RedisServer } from '../support/redis.ts'
 import { contextOf, createOne, newId, update, writeOf } from './contract-support.ts'
 import { remember } from './redis-past.ts'
+import { atEndOfTest } from '../support/at-end.ts'
+import { openRedis } from '../support/redis-store.ts'
 
-const quiet = (): void => {}
-const log = { trace: quiet, debug: quiet, info: quiet, warn: quiet, error: quiet }
-
-const closing: (() => Promise<void>)[] = []
 let redis: RedisServer
 beforeEach(async () => {
   redis = await startRedis()
-  closing.push(() => redis.close())
-})
-afterEach(async () => {
-  for (const close of closing.splice(0).toReversed()) await close()
+  atEndOfTest(() => redis.close())
 })
 
 async function openStore({ url = redis.url, namespace = randomUUID(), partitions = 1 } = {}): Promise<RedisStore> {
-  const store = await openRedisStore({ address: await explore(url), namespace, partitions, deadAfterMs: 1000, log })
-  closing.push(() => store.close())
+  const store = await openRedis({ url, namespace, partitions, deadAfterMs: 1000 })
+  atEndOfTest(() => store.close())
   return store
 }
 
 /** `mine` speaks through the proxy, `other` doesn't. */
 async function openTwo() {
   const proxy = await startProxy(Number(new URL(redis.url).port))
-  closing.push(() => proxy.close())
+  atEndOfTest(() => proxy.close())
   const namespace = randomUUID()
   return {
     proxy,
@@ -130,7 +124,7 @@ describe('ids that a Redis acknowledged and lost', () => {
 
 test('a Redis that comes back empty gives higher ids than any that a server knows of', async () => {
   const forgetful = await startRedis({ args: ['--appendonly', 'no'] })
-  closing.push(() => forgetful.close())
+  atEndOfTest(() => forgetful.close())
   const namespace = randomUUID()
   const [giver, writer] = [
     await openStore({ url: forgetful.url, namespace, partitions: 3 }),
@@ -154,7 +148,7 @@ test('a Redis that comes back empty gives higher ids than any that a server know
 
 test('ids that a Redis gave and forgot are not given again', async () => {
   const forgetful = await startRedis({ args: ['--appendonly', 'no'] })
-  closing.push(() => forgetful.close())
+  atEndOfTest(() => forgetful.close())
   const store = await openStore({ url: forgetful.url })
   const [id, { incarnation }] = [await createOne(store), store]
   await forgetful.signal('SIGKILL')

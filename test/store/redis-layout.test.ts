@@ -6,15 +6,12 @@ import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { ContextId } from '../../src/model/context.ts'
 import { FORMAT } from '../../src/model/format.ts'
-import { explore } from '../../src/store/redis/connection.ts'
 import { partitionKey, settingsKey } from '../../src/store/redis/keys.ts'
-import { openRedisStore, type RedisStore } from '../../src/store/redis/store.ts'
+import { type RedisStore } from '../../src/store/redis/store.ts'
 import { Random } from '../recorded/random.ts'
 import { startRedis, type RedisServer } from '../support/redis.ts'
 import { contextOf, createOne, idsOf, mustCommit, update, writeOf } from './contract-support.ts'
-
-const quiet = (): void => {}
-const log = { trace: quiet, debug: quiet, info: quiet, warn: quiet, error: quiet }
+import { openRedis } from '../support/redis-store.ts'
 
 let server: RedisServer
 let namespace: string
@@ -27,7 +24,7 @@ afterAll(() => server.close())
 beforeEach(async () => {
   namespace = `test-${randomUUID()}`
   admin = new Redis(server.url)
-  store = await openRedisStore({ address: await explore(server.url), namespace, partitions: 1, deadAfterMs: 1000, log })
+  store = await openRedis({ url: server.url, namespace, deadAfterMs: 1000 })
 })
 afterEach(async () => {
   await store.close()
@@ -255,11 +252,8 @@ test.each([FORMAT - 1, FORMAT + 1])(
     const names = (await admin.keys(`*${namespace}*`)).toSorted()
     const contents = () => Promise.all(names.map((name) => admin.dumpBuffer(name)))
     const before = await contents()
-    const address = await explore(server.url)
     for (const options of [{}, { source: 'a folder' }])
-      await expect(
-        openRedisStore({ address, namespace, partitions: 4, deadAfterMs: 1000, log, ...options }),
-      ).rejects.toThrow(
+      await expect(openRedis({ url: server.url, namespace, partitions: 4, ...options })).rejects.toThrow(
         `namespace '${namespace}' has format ${format}, and this version of actorflux reads format ${FORMAT} alone: use the version that wrote it`,
       )
     expect((await admin.keys(`*${namespace}*`)).toSorted()).toEqual(names)

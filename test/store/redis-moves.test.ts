@@ -2,7 +2,7 @@
 // it costs.
 import { randomUUID } from 'node:crypto'
 import type { Redis } from 'ioredis'
-import { afterEach, describe, expect, inject, test, vi } from 'vitest'
+import { describe, expect, inject, test, vi } from 'vitest'
 import { systemClock } from '../../src/alarms/clock.ts'
 import type { CommittedMove } from '../../src/ports/feeds.ts'
 import { KEPT_MOVES, type FeedItem } from '../../src/ports/feeds.ts'
@@ -10,13 +10,8 @@ import { connect, explore, type Connection } from '../../src/store/redis/connect
 import { redisFeed } from '../../src/store/redis/feed.ts'
 import { RedisMoves } from '../../src/store/redis/moves/feed.ts'
 import { move } from '../http/live/moves.ts'
-
-const log = { trace() {}, debug() {}, info() {}, warn() {}, error() {} }
-
-const closing: (() => unknown)[] = []
-afterEach(async () => {
-  for (const close of closing.splice(0)) await close()
-})
+import { silent as log } from '../support/silent.ts'
+import { atEndOfTest } from '../support/at-end.ts'
 
 interface Peer {
   readonly feed: RedisMoves
@@ -52,7 +47,7 @@ async function open(namespace: string): Promise<Peer> {
     log,
   })
   await feed.start()
-  closing.push(async () => {
+  atEndOfTest(async () => {
     await feed.close()
     await close()
     sending.disconnect()
@@ -77,7 +72,7 @@ describe('the feed of moves on Redis', () => {
     const from = await reader.feed.activate()
     const items: FeedItem[] = []
     let last = 0
-    closing.unshift(
+    atEndOfTest(
       reader.feed.listen(from, (some) => {
         items.push(...some)
         last = some.at(-1)?.move?.message.contextId ?? last

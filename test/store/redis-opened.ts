@@ -1,11 +1,11 @@
 // A store on Redis for the contract of the port, in a namespace of its own.
+import { setTimeout as sleep } from 'node:timers/promises'
 import { randomUUID } from 'node:crypto'
 import { connect, mastersOf, type RedisAddress } from '../../src/store/redis/connection.ts'
 import { openRedisStore, type RedisStore } from '../../src/store/redis/store.ts'
 import type { OpenedStore } from './contract-support.ts'
+import { silent as log } from '../support/silent.ts'
 
-const quiet = (): void => {}
-const log = { trace: quiet, debug: quiet, info: quiet, warn: quiet, error: quiet }
 /** Milliseconds. */
 const SILENCE = 200
 
@@ -19,10 +19,7 @@ export async function openOn(address: RedisAddress, partitions: number): Promise
     now: () => store.now(),
     async lapse(milliseconds) {
       const end = store.now() + milliseconds
-      while (store.now() < end)
-        await new Promise((resolve) => {
-          setTimeout(resolve, 1)
-        })
+      while (store.now() < end) await sleep(1)
     },
     async reopen() {
       await store.close()
@@ -33,9 +30,7 @@ export async function openOn(address: RedisAddress, partitions: number): Promise
       const end = store.now() + SILENCE * 1.5
       while (store.now() < end) {
         await store.heartbeat({ owner: 'me' })
-        await new Promise((resolve) => {
-          setTimeout(resolve, SILENCE / 5)
-        })
+        await sleep(SILENCE / 5)
       }
     },
     async close() {

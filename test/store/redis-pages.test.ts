@@ -3,13 +3,11 @@ import { listed, type ListQuery, waiting } from './listed.ts'
 import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { explore } from '../../src/store/redis/connection.ts'
 import { partitionKey } from '../../src/store/redis/keys.ts'
-import { openRedisStore, type RedisStore } from '../../src/store/redis/store.ts'
+import { type RedisStore } from '../../src/store/redis/store.ts'
 import { startRedis, type RedisServer } from '../support/redis.ts'
+import { openRedis } from '../support/redis-store.ts'
 
-const quiet = (): void => {}
-const log = { trace: quiet, debug: quiet, info: quiet, warn: quiet, error: quiet }
 const COUNT = 20_000
 
 let server: RedisServer
@@ -42,13 +40,7 @@ async function fill(root: string, name: string, ids: readonly string[], inLeaves
 /** Of contexts that have nothing but their version. */
 async function indexed(partitions: number, inLeaves: boolean): Promise<RedisStore> {
   const namespace = randomUUID()
-  const store = await openRedisStore({
-    address: await explore(server.url),
-    namespace,
-    partitions,
-    deadAfterMs: 1000,
-    log,
-  })
+  const store = await openRedis({ url: server.url, namespace, partitions, deadAfterMs: 1000 })
   for (let partition = 0; partition < partitions; partition++) {
     const [root, all, even]: [string, string[], string[]] = [partitionKey(namespace, partition), [], []]
     for (let id = partition === 0 ? partitions : partition; id <= COUNT; id += partitions) {
@@ -145,8 +137,7 @@ test('who waits for any of many words is found by short scripts, which look at e
   onTestFinished,
 }) => {
   const [namespace, WORDS] = [randomUUID(), 64]
-  const address = await explore(server.url)
-  const store = await openRedisStore({ address, namespace, partitions: 1, deadAfterMs: 1000, log })
+  const store = await openRedis({ url: server.url, namespace, deadAfterMs: 1000 })
   onTestFinished(() => store.close())
   const words = Array.from({ length: WORDS }, (_, index) => `word ${index}`)
   const ids = Array.from({ length: 2000 }, (_, index) => String(index + 1))
@@ -162,13 +153,7 @@ test('who waits for any of many words is found by short scripts, which look at e
 
 test('large contexts are read a few by one script, all of them in the end', async ({ onTestFinished }) => {
   const namespace = randomUUID()
-  const store = await openRedisStore({
-    address: await explore(server.url),
-    namespace,
-    partitions: 1,
-    deadAfterMs: 1000,
-    log,
-  })
+  const store = await openRedis({ url: server.url, namespace, deadAfterMs: 1000 })
   onTestFinished(() => store.close())
   for (let id = 1; id <= 40; id++) {
     const context = {

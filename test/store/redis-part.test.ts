@@ -1,15 +1,12 @@
 // The store on a cluster of which a node is away: what is kept on the others goes on.
-import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { Redis } from 'ioredis'
 import type { ContextId } from '../../src/model/context.ts'
-import { explore } from '../../src/store/redis/connection.ts'
-import { openRedisStore, type RedisStore } from '../../src/store/redis/store.ts'
+import { type RedisStore } from '../../src/store/redis/store.ts'
 import { startRedisCluster, type RedisCluster, type RedisServer } from '../support/redis.ts'
 import { createAll } from './contract-support.ts'
+import { openRedis } from '../support/redis-store.ts'
 
-const quiet = (): void => {}
-const log = { trace: quiet, debug: quiet, info: quiet, warn: quiet, error: quiet }
 const PARTITIONS = 16
 const SILENCE = 3000
 
@@ -29,13 +26,7 @@ beforeAll(async () => {
     await admin.config('SET', 'cluster-require-full-coverage', 'no')
     admin.disconnect()
   }
-  store = await openRedisStore({
-    address: await explore(cluster.url),
-    namespace: randomUUID(),
-    partitions: PARTITIONS,
-    deadAfterMs: SILENCE,
-    log,
-  })
+  store = await openRedis({ url: cluster.url, partitions: PARTITIONS, deadAfterMs: SILENCE })
   const each = Array.from({ length: PARTITIONS })
   dues = await createAll(store, ...each.map(() => ({ due: 1 })))
   abandoned = await createAll(store, ...each.map(() => ({ owner: 'dead' })))
@@ -104,14 +95,7 @@ test('a start while the cluster is down says so in the words of any start withou
   const [, one, other] = cluster.nodes
   if (!one || !other) throw new Error('a cluster has several nodes')
   await Promise.all([one, other].map((node) => node.signal('SIGKILL')))
-  const opening = async () =>
-    openRedisStore({
-      address: await explore(cluster.url),
-      namespace: randomUUID(),
-      partitions: PARTITIONS,
-      deadAfterMs: SILENCE,
-      log,
-    })
+  const opening = async () => openRedis({ url: cluster.url, partitions: PARTITIONS, deadAfterMs: SILENCE })
   // Whether the others have noticed by then or not.
   for (let attempt = 0; attempt < 2; attempt += 1)
     await expect(opening()).rejects.toThrow(/^Redis can't be reached at 127\.0\.0\.1:\d+, [\d.:]+, [\d.:]+: [^\n]+$/)

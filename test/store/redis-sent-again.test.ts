@@ -3,23 +3,18 @@
 import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { expect, inject, test } from 'vitest'
-import { explore } from '../../src/store/redis/connection.ts'
 import { partitionKey } from '../../src/store/redis/keys.ts'
 import { sendScript } from '../../src/store/redis/scripts.ts'
-import { openRedisStore } from '../../src/store/redis/store.ts'
 import { pushWrite } from '../../src/store/redis/stored-context.ts'
 import { contextOf, createOne, writeOf } from './contract-support.ts'
-
-const quiet = (): void => {}
-const log = { trace: quiet, debug: quiet, info: quiet, warn: quiet, error: quiet }
+import { openRedis } from '../support/redis-store.ts'
 
 test.each([
   ['small', 'x'],
   ['large', 'x'.repeat(100_000)],
 ])('a %s context that is refused and reserved at once is not damaged', async (_, text) => {
   const [namespace, redis] = [randomUUID(), new Redis(inject('redisUrl'))]
-  const address = await explore(inject('redisUrl'))
-  const store = await openRedisStore({ address, namespace, partitions: 1, deadAfterMs: 60_000, log })
+  const store = await openRedis({ namespace })
   try {
     const id = await createOne(store, { parts: { one: text, other: 'y' }, indexKeys: ['k'] })
     const before = await store.load({ id })

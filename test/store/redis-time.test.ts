@@ -1,16 +1,13 @@
 // The time of Redis as a server estimates it: when answers are slow, when its clock is set back, when a node of a
 // cluster is mute.
-import { randomUUID } from 'node:crypto'
-import { afterEach, beforeEach, describe, expect, inject, test, vi } from 'vitest'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { Redis } from 'ioredis'
-import { explore } from '../../src/store/redis/connection.ts'
-import { openRedisStore, type RedisStore } from '../../src/store/redis/store.ts'
 import { RedisTime } from '../../src/store/redis/time.ts'
 import { startRedisCluster } from '../support/redis.ts'
 import { createAll } from './contract-support.ts'
-
-const quiet = (): void => {}
-const log = { trace: quiet, debug: quiet, info: quiet, warn: quiet, error: quiet }
+import { atEndOfTest } from '../support/at-end.ts'
+import { openRedis } from '../support/redis-store.ts'
 
 describe('the estimate', () => {
   let here = 0
@@ -90,27 +87,16 @@ describe('the estimate', () => {
 })
 
 describe('the store', () => {
-  const closing: (() => Promise<void>)[] = []
-  afterEach(async () => {
-    for (const close of closing.splice(0).toReversed()) await close()
-  })
-
   test('tells no time that is late while a node of the cluster is mute', async () => {
     const cluster = await startRedisCluster()
-    closing.push(() => cluster.close())
+    atEndOfTest(() => cluster.close())
     for (const { url } of cluster.nodes) {
       const admin = new Redis(url)
       await admin.config('SET', 'cluster-require-full-coverage', 'no')
       admin.disconnect()
     }
-    const store: RedisStore = await openRedisStore({
-      address: await explore(cluster.url),
-      namespace: randomUUID(),
-      partitions: 8,
-      deadAfterMs: 60_000,
-      log,
-    })
-    closing.push(() => store.close())
+    const store = await openRedis({ url: cluster.url, partitions: 8 })
+    atEndOfTest(() => store.close())
     await createAll(store, ...Array.from({ length: 8 }, () => ({ due: 1 })))
     // One of another partition than the first: the heartbeat there is answered at once, the whole after the silence of
     // five seconds.
@@ -124,13 +110,11 @@ describe('the store', () => {
     )
     const mute = cluster.nodes[owners.indexOf(false)]
     if (!mute) throw new Error('a cluster has several nodes')
-    closing.push(() => mute.signal('SIGCONT'))
+    atEndOfTest(() => mute.signal('SIGCONT'))
     for (let beat = 0; beat < 5; beat += 1) {
       await mute.signal('SIGSTOP')
       const heartbeat = store.heartbeat({ owner: 'me' })
-      await new Promise((resolve) => {
-        setTimeout(resolve, 1000)
-      })
+      await sleep(1000)
       await mute.signal('SIGCONT')
       await heartbeat
     }
@@ -139,14 +123,8 @@ describe('the store', () => {
   }, 60_000)
 
   test('claims nothing that is not due by the clock of Redis, whatever the caller believes', async () => {
-    const store = await openRedisStore({
-      address: await explore(inject('redisUrl')),
-      namespace: randomUUID(),
-      partitions: 2,
-      deadAfterMs: 1000,
-      log,
-    })
-    closing.push(() => store.close())
+    const store = await openRedis({ partitions: 2, deadAfterMs: 1000 })
+    atEndOfTest(() => store.close())
     const [due, later] = [store.now() - 1000, store.now() + 60_000]
     const [first] = await createAll(store, { due }, { due: later }, { due: later })
     expect(await store.claimDue({ now: later + 1000, limit: 10, hideFor: 600_000 })).toEqual({

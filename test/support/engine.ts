@@ -1,4 +1,5 @@
 // Runs services written in a test on the real engine, on a store in memory and a clock that the test moves.
+import { setTimeout as sleep } from 'node:timers/promises'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -10,9 +11,9 @@ import { openCatalog } from '../../src/definitions/catalog.ts'
 import { ByteBudget } from '../../src/model/byte-budget.ts'
 import type { FluxApi } from '../../src/api/calls.ts'
 import { notedApi } from './answers.ts'
+import { atEndOfTest } from './at-end.ts'
 import { SYSTEM } from '../../src/model/caller.ts'
 import type { ContextView } from '../../src/api/contexts.ts'
-import type { CommitFeed } from '../../src/ports/feeds.ts'
 import type { Log } from '../../src/ports/log.ts'
 import type { Store } from '../../src/ports/store.ts'
 import type { MemoryLimits } from '../../src/engine/contexts/context-loader.ts'
@@ -28,17 +29,6 @@ import type { WebhookSender } from '../../src/ports/steps.ts'
 import { webhookSender } from '../../src/steps/builtin/webhooks.ts'
 import { StoreCalls } from './idle.ts'
 import { SimulatedClock } from './simulated-clock.ts'
-
-/** Of a server that hears of no other one. */
-export const SILENT_FEED: CommitFeed = {
-  notify() {},
-  onNotified() {},
-  notifyReady() {},
-  onReady() {},
-  watch() {},
-  onWatched() {},
-  close: () => Promise.resolve(),
-}
 
 /** Files of one folder of packages: path to content; what isn't text becomes JSON. */
 export type Files = { readonly [path: string]: unknown }
@@ -61,6 +51,7 @@ export interface Bench extends FluxApi {
   until(contextId: number, done: (view: ContextView) => boolean): Promise<ContextView>
   /** Stops as a server does and starts again on the same data. */
   restart(): Promise<Bench>
+  /** Stops, and removes the folder; so does the end of the test that opened it. */
   close(): Promise<void>
 }
 
@@ -71,10 +62,7 @@ const MIB = 1024 * 1024
 const LOOKS = { atOnce: 20, all: 5000 }
 
 /** Lets processes and functions of steps get on. */
-const pause = () =>
-  new Promise((resolve) => {
-    setTimeout(resolve, 1)
-  })
+const pause = () => sleep(1)
 
 /** A store in memory, which outlives its server as a folder does. */
 class KeptMemory {
@@ -129,6 +117,8 @@ export interface BenchOptions {
   readonly allowPrivate?: boolean
   /** In place of the one that sends requests. */
   readonly webhookSender?: WebhookSender
+  /** Whether the end of the test does not close it. */
+  readonly isShared?: boolean
   /** Values of `$secrets`, by name. A test may change them. */
   readonly secrets?: { [name: string]: string }
 }
@@ -150,6 +140,7 @@ export const partsOf = (parts: EngineParts) =>
     }),
   )
 
+/** What a test opens is closed when it ends. */
 export async function openBench(files: Files, options: BenchOptions = {}): Promise<Bench> {
   const folder = options.folder ?? (await mkdtemp(join(tmpdir(), 'actorflux-')))
   await writeFiles(join(folder, 'actors'), files)
@@ -210,7 +201,9 @@ export async function openBench(files: Files, options: BenchOptions = {}): Promi
       ...options.memory,
     },
   }
-  const engine = createEngine(parts)
+  const created = createEngine(parts)
+  let closing: Promise<void> | null = null
+  const engine: Engine = { ...created, close: (given) => (closing ??= created.close(given)) }
   await engine.start()
   const api = notedApi(engine.calls(SYSTEM))
   const bench: Bench = {
@@ -240,7 +233,7 @@ export async function openBench(files: Files, options: BenchOptions = {}): Promi
     async restart() {
       await engine.close({ grace: 0 })
       clock.busy.delete(isBusy)
-      return openBench({}, { ...options, folder, clock })
+      return openBench({}, { ...options, folder, clock, isShared: !isOfTest })
     },
     async close() {
       await engine.close({ grace: 0 })
@@ -249,6 +242,7 @@ export async function openBench(files: Files, options: BenchOptions = {}): Promi
       await rm(folder, { recursive: true, force: true })
     },
   }
+  const isOfTest = options.isShared !== true && atEndOfTest(bench.close)
   return bench
 }
 

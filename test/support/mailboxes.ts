@@ -6,10 +6,11 @@ import { Commits } from '../../src/engine/turn/commit.ts'
 import { ContextCache, ContextLoader } from '../../src/engine/contexts/context-loader.ts'
 import { Ids, Pins } from '../../src/engine/contexts/ids.ts'
 import { Mailboxes } from '../../src/engine/turn/mailboxes.ts'
-import { folderOf, open, quiet, type Files } from '../definitions/catalog-files.ts'
+import { folderOf, open, type Files } from '../definitions/catalog-files.ts'
 import { SimulatedClock } from './simulated-clock.ts'
 import { emptyStore, withVerbs } from './stores.ts'
 import { env } from './turns.ts'
+import { silent } from './silent.ts'
 
 const MIB = 1024 * 1024
 const nobody = () => {}
@@ -31,7 +32,7 @@ export async function partsOn(
   const turns = new ByteBudget({ bytes, what: 'turns' })
   const loader = new ContextLoader({ store, catalog, cache, bytes })
   const [ids, pins] = [new Ids(store), new Pins(store, new SimulatedClock())]
-  return { state, parts: { store, log: quiet, catalog, ids, cache, loader, pins, turns } }
+  return { state, parts: { store, log: silent, catalog, ids, cache, loader, pins, turns } }
 }
 
 export async function openMailboxes(verbs: Partial<Store>, files?: Files, of?: Store) {
@@ -41,7 +42,7 @@ export async function openMailboxes(verbs: Partial<Store>, files?: Files, of?: S
     cache: parts.cache,
     signals: NO_SIGNALS,
     alarm: { start: nobody, set: nobody, close: () => Promise.resolve() },
-    log: quiet,
+    log: silent,
     onStep: nobody,
     onReady: nobody,
     onEnd: nobody,

@@ -1,11 +1,9 @@
 // Servers on the stores that users have, one after the other or at once on the same data.
 import { randomUUID } from 'node:crypto'
-import { rm } from 'node:fs/promises'
-import { inject, onTestFinished } from 'vitest'
-import { explore } from '../../src/store/redis/connection.ts'
-import { openRedisStore } from '../../src/store/redis/store.ts'
-import { openBench, SILENT_FEED, type Bench, type BenchOptions, type Files } from './engine.ts'
+import { openBench, type Bench, type BenchOptions, type Files } from './engine.ts'
 import { SimulatedClock } from './simulated-clock.ts'
+import { SILENT_FEED } from './silent.ts'
+import { openRedis } from './redis-store.ts'
 
 /** Name and partitions; null: the embedded store. */
 export const REAL_STORES = [
@@ -20,9 +18,6 @@ const HALF_A_DAY_MS = 43_200_000
 /** More than any test moves its clock: to Redis, which goes by real time, no server is dead. */
 const DEAD_AFTER_MS = 600_000
 
-const quiet = (): void => {}
-const log = { trace: quiet, debug: quiet, info: quiet, warn: quiet, error: quiet }
-
 export interface RealStore {
   readonly bench: Bench
   /** Stops that server, and starts another one on the same data, perhaps with other services. */
@@ -36,30 +31,23 @@ export async function openOnReal(
   options: BenchOptions = {},
 ): Promise<RealStore> {
   const clock = new SimulatedClock(Date.now() - HALF_A_DAY_MS)
-  const [address, namespace] = [await explore(inject('redisUrl')), `test-${randomUUID()}`]
-  const folders = new Set<string>()
-  let latest: Bench | null = null
-  const open = async (services: Files, folder: string | undefined): Promise<Bench> => {
-    const store =
-      partitions && (await openRedisStore({ address, namespace, partitions, deadAfterMs: DEAD_AFTER_MS, log }))
+  const namespace = `test-${randomUUID()}`
+  const open = async (services: Files, folder?: string): Promise<Bench> => {
+    const store = partitions && (await openRedis({ namespace, partitions, deadAfterMs: DEAD_AFTER_MS }))
     const place = { ...options, clock, ...(folder !== undefined && { folder }) }
-    latest = await openBench(
+    return openBench(
       services,
       store ? { ...place, store, others: { beat: BEAT_MS, feed: SILENT_FEED } } : { ...place, onDisk: true },
     )
-    folders.add(latest.folder)
-    return latest
   }
-  onTestFinished(async () => {
-    await latest?.engine.close({ grace: 0 })
-    for (const folder of folders) await rm(folder, { recursive: true, force: true })
-  })
-  const bench = await open(files, undefined)
+  const bench = await open(files)
+  let latest = bench
   return {
     bench,
     async again(services = {}) {
-      await latest?.engine.close({ grace: 0 })
-      return open(services, bench.folder)
+      await latest.engine.close({ grace: 0 })
+      latest = await open(services, bench.folder)
+      return latest
     },
   }
 }

@@ -1,5 +1,6 @@
 // Finds a real Redis for a run of the tests: REDIS_URL, a redis-server from the PATH, or one that it installs, which it
 // says before. Without any, the run ends with one line.
+import { setTimeout as sleep } from 'node:timers/promises'
 import { execFile } from 'node:child_process'
 import { open } from 'node:fs/promises'
 import { tmpdir, userInfo } from 'node:os'
@@ -49,10 +50,7 @@ async function found(): Promise<boolean> {
 async function installed(): Promise<boolean> {
   const lock = await open(join(tmpdir(), `actorflux-install-${userInfo().uid}.lock`), 'a')
   try {
-    while (!tryLock(lock.fd))
-      await new Promise((resolve) => {
-        setTimeout(resolve, 200)
-      })
+    while (!tryLock(lock.fd)) await sleep(200)
     if (await found()) return true
     const commands = await installation()
     const [last] = commands.slice(-1)

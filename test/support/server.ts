@@ -4,6 +4,7 @@ import { spawn, type ChildProcess } from 'node:child_process'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 
 export interface Exit {
   /** null when a signal ended it. */
@@ -148,11 +149,6 @@ export async function cleanUp(): Promise<void> {
   for (const folder of folders) await rm(folder, { recursive: true, force: true })
   folders.clear()
 }
-
-export const sleep = (milliseconds: number) =>
-  new Promise<void>((resolve) => {
-    setTimeout(resolve, milliseconds)
-  })
 
 function killAll(): void {
   for (const child of processes) child.kill('SIGKILL')

@@ -1,6 +1,6 @@
 // Requests to webhooks as the HTTP layer hands them to the engine.
 import type { WebhookCall, WebhookReply } from '../../src/model/webhook.ts'
-import type { Json } from '../../src/model/json/value.ts'
+import { isObject, type Json } from '../../src/model/json/value.ts'
 import type { Bench } from './engine.ts'
 
 export interface Delivered {
@@ -25,16 +25,17 @@ export function deliver(
   const found = webhooks.find(method, path.split('/').slice(1))
   if (!found || !('endpoint' in found)) throw new Error(`there is no webhook ${method} ${path}`)
   const text = JSON.stringify(body)
-  const fields = typeof body === 'object' && body !== null && !Array.isArray(body) ? body : {}
+  const parameters = Object.fromEntries(
+    Object.entries(isObject(body) ? body : {}).map(([name, value]) => [name, String(value)]),
+  )
   const call: WebhookCall = {
     endpoint: found.endpoint,
     deliveryId: `d${(delivered += 1)}`,
     time: clock.now(),
     idempotencyKey: given.idempotencyKey ?? null,
     replayOf: given.replayOf ?? null,
-    request: { method, uri: `/api${path}${query}`, headers: [], cookies: [], parameters: {}, body },
+    request: { method, uri: `/api${path}${query}`, headers: [], cookies: [], parameters, body },
     rawBody: Buffer.from(text),
-    textsOf: (name) => (fields[name] === undefined ? [] : [String(fields[name])]),
     timeout,
     onStarted() {},
   }

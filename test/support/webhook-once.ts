@@ -1,11 +1,12 @@
 // Services behind webhooks under keys, and servers for them on each store.
 import { randomUUID } from 'node:crypto'
-import { afterEach, beforeEach, expect, inject } from 'vitest'
+import { beforeEach, expect } from 'vitest'
 import type { WebhookReply } from '../../src/model/webhook.ts'
-import { explore } from '../../src/store/redis/connection.ts'
-import { openRedisStore } from '../../src/store/redis/store.ts'
 import { openBench, type Bench, type BenchOptions, type Files } from './engine.ts'
 import { SimulatedClock } from './simulated-clock.ts'
+import { BEAT_MS } from './shared-memory.ts'
+import { SILENT_FEED } from './silent.ts'
+import { openRedis } from './redis-store.ts'
 
 const set = (expression: string, ...to: string[]) => ({ type: 'set', expression, evaluate: true, to })
 export const hook = (urlPath: string, more: object = {}) => ({
@@ -85,44 +86,20 @@ export const FILES: Files = {
 
 export type Where = 'embedded' | 'Redis' | 'Redis with 4 partitions'
 
-const quiet = (): void => {}
-const log = { trace: quiet, debug: quiet, info: quiet, warn: quiet, error: quiet }
-export const feed = {
-  notify: quiet,
-  onNotified: quiet,
-  notifyReady: quiet,
-  onReady: quiet,
-  watch: quiet,
-  onWatched: quiet,
-  close: () => Promise.resolve(),
-}
-export const BEAT_MS = 1000
-
 export let clock: SimulatedClock
-export const closing: (() => Promise<unknown>)[] = []
 beforeEach(() => {
   // Redis has a time of its own.
   clock = new SimulatedClock(Date.now())
 })
-afterEach(async () => {
-  for (const close of closing.splice(0).toReversed()) await close()
-})
 
 /** Opens servers on one store; the embedded one has one server at a time. */
 export async function opener(where: Where): Promise<(options?: BenchOptions) => Promise<Bench>> {
-  if (where === 'embedded')
-    return async (options) => {
-      const bench = await openBench(FILES, { clock, onDisk: true, ...options })
-      closing.push(() => bench.close())
-      return bench
-    }
-  const [address, namespace] = [await explore(inject('redisUrl')), `test-${randomUUID()}`]
+  if (where === 'embedded') return (options) => openBench(FILES, { clock, onDisk: true, ...options })
+  const namespace = `test-${randomUUID()}`
   const partitions = where === 'Redis' ? 1 : 4
   return async (options) => {
-    const store = await openRedisStore({ address, namespace, partitions, deadAfterMs: 60_000, log })
-    const bench = await openBench(FILES, { clock, store, others: { beat: BEAT_MS, feed }, ...options })
-    closing.push(() => bench.close())
-    return bench
+    const store = await openRedis({ namespace, partitions })
+    return openBench(FILES, { clock, store, others: { beat: BEAT_MS, feed: SILENT_FEED }, ...options })
   }
 }
 

@@ -4,6 +4,7 @@ import { basename } from 'node:path'
 import { afterAll, beforeAll, describe, expect, inject, test, vi } from 'vitest'
 import { startRedis, type RedisServer } from '../support/redis.ts'
 import { call, cleanUp, placeFor, startServer, type Server } from '../support/server.ts'
+import { STEPPED } from '../support/services.ts'
 
 const CONTEXTS = 20_000
 /** An event for more is answered before it is sent. */
@@ -12,14 +13,7 @@ const PATIENCE_MS = 240_000
 vi.setConfig({ testTimeout: 600_000, hookTimeout: 120_000 })
 
 const SERVICES = {
-  /** Where a context stands tells how often it was moved. */
-  'p/Count.flux': {
-    states: [0, 1, 2, 3].map((n) => ({
-      name: `w${n}`,
-      waiting: true,
-      transitions: [{ to: `w${Math.min(n + 1, 3)}`, event: 'tick' }],
-    })),
-  },
+  'p/Count.flux': STEPPED,
   'p/Other.flux': {
     states: [{ name: 'w', waiting: true, transitions: [{ to: 'w', event: 'ping' }] }],
   },

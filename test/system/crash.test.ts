@@ -2,9 +2,10 @@
 // doubled or early.
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, inject, test, vi } from 'vitest'
 import type { ContextView } from '../../src/api/contexts.ts'
-import { cleanUp, placeFor, sleep, startServer, type Place, type Server } from '../support/server.ts'
+import { cleanUp, placeFor, startServer, type Place, type Server } from '../support/server.ts'
 import { Client, forEach, outputOf } from './client.ts'
 import { SERVICES } from './services.ts'
 

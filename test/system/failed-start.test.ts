@@ -8,9 +8,7 @@ import { expect, test, vi } from 'vitest'
 import { startServer } from '../../src/main.ts'
 import { readSettings } from '../../src/settings.ts'
 import { writeFiles } from '../support/engine.ts'
-
-const quiet = (): void => {}
-const log = { trace: quiet, debug: quiet, info: quiet, warn: quiet, error: quiet }
+import { silent as log } from '../support/silent.ts'
 
 /** Ids of the processes that this one has started, without those that were there before. */
 async function children(before: readonly string[] = []): Promise<string[]> {

@@ -1,7 +1,8 @@
 // A server is killed while clients send as fast as they can: what it answered is true afterwards, and nothing counts
 // twice.
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, expect, inject, test, vi } from 'vitest'
-import { cleanUp, placeFor, sleep, startServer } from '../support/server.ts'
+import { cleanUp, placeFor, startServer } from '../support/server.ts'
 import { Client, forEach, outputOf, Refused } from './client.ts'
 import { SERVICES } from './services.ts'
 

@@ -2,6 +2,7 @@
 // starts again on the same data.
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, describe, expect, inject, test, vi } from 'vitest'
 import { cleanUp, placeFor, startServer, type Place, type Server } from '../support/server.ts'
 
@@ -83,9 +84,7 @@ async function send(url: string, path: string): Promise<Answer[]> {
     await response.text()
     answers.push({ status: response.status, retryAfter: response.headers.get('retry-after') })
     if (response.status !== 503) return answers
-    await new Promise((resolve) => {
-      setTimeout(resolve, Number(response.headers.get('retry-after') ?? 0) * 1000)
-    })
+    await sleep(Number(response.headers.get('retry-after') ?? 0) * 1000)
   }
 }
 

@@ -1,24 +1,19 @@
 // Operations on real servers: cut off by kill -9, one goes on and changes each context once, on Redis at another server;
 // whoever asks sees within a second how far it is, and it stops within one. In `npm run bench` it is 100,000 contexts.
 import { basename } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, inject, test, vi } from 'vitest'
 import type { OperationView } from '../../src/api/operations.ts'
 import { startRedis, type RedisServer } from '../support/redis.ts'
-import { call, cleanUp, placeFor, sleep, startServer, type Server } from '../support/server.ts'
+import { call, cleanUp, placeFor, startServer, type Server } from '../support/server.ts'
+import { STEPPED } from '../support/services.ts'
 
 const CONTEXTS = 4000
 const PATIENCE_MS = 120_000
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 })
 
 const SERVICES = {
-  /** Where a context stands tells how often it was moved. */
-  'p/Count.flux': {
-    states: [0, 1, 2, 3].map((n) => ({
-      name: `w${n}`,
-      waiting: true,
-      transitions: [{ to: `w${Math.min(n + 1, 3)}`, event: 'tick' }],
-    })),
-  },
+  'p/Count.flux': STEPPED,
 }
 
 let redis: RedisServer

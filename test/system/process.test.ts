@@ -3,8 +3,9 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { request } from 'node:http'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, inject, test, vi } from 'vitest'
-import { cleanUp, launch, placeFor, sleep, startServer, type Place, type ServerOptions } from '../support/server.ts'
+import { cleanUp, launch, placeFor, startServer, type Place, type ServerOptions } from '../support/server.ts'
 import { Client, Refused } from './client.ts'
 import { SERVICES } from './services.ts'
 

@@ -1,10 +1,11 @@
 // Two servers on one Redis, as real processes: one truth, whoever is asked and whatever dies.
 import { readFile, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, inject, test, vi } from 'vitest'
 import { startRedis, startRedisCluster, type RedisServer } from '../support/redis.ts'
-import { cleanUp, placeFor, sleep, startServer, type Server } from '../support/server.ts'
+import { cleanUp, placeFor, startServer, type Server } from '../support/server.ts'
 import { Client, forEach, outputOf } from './client.ts'
 import { SERVICES } from './services.ts'
 

@@ -1,11 +1,13 @@
 // A real server that has a large index to read: it listens first, and says that it lives and is not ready.
-import { createServer } from 'node:net'
 import { mkdir } from 'node:fs/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, expect, inject, test } from 'vitest'
 import { openLmdbStore } from '../../src/store/lmdb/store.ts'
 import { contextOf, writeOf } from '../store/contract-support.ts'
-import { cleanUp, launch, placeFor, sleep } from '../support/server.ts'
+import { cleanUp, launch, placeFor } from '../support/server.ts'
 import { SERVICES } from './services.ts'
+import { silent as log } from '../support/silent.ts'
+import { freePort } from '../support/listening.ts'
 
 const quiet = (): void => {}
 
@@ -14,22 +16,9 @@ const GROUP = 2000
 
 afterEach(cleanUp)
 
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve)
-  })
-  const address = server.address()
-  await new Promise((resolve) => {
-    server.close(resolve)
-  })
-  return typeof address === 'object' && address !== null ? address.port : 0
-}
-
 test('a server answers that it lives while it reads its index, and 503 to all else until it is ready', async () => {
   const { actors, data } = await placeFor(SERVICES)
   await mkdir(data)
-  const log = { trace: quiet, debug: quiet, info: quiet, warn: quiet, error: quiet }
   const store = await openLmdbStore({ folder: data, log, clock: { now: Date.now, after: () => quiet } })
   const { first } = await store.reserveIds({ count: COUNT, partition: 0 })
   for (let from = 0; from < COUNT; from += GROUP) {

@@ -3,10 +3,11 @@
 import { randomUUID } from 'node:crypto'
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, inject, test } from 'vitest'
 import { NO_TERMINAL } from '../cli/world.ts'
 import { run } from '../../src/cli/run.ts'
-import { cleanUp, placeFor, sleep, startServer, type Server, type ServerOptions } from '../support/server.ts'
+import { cleanUp, placeFor, startServer, type Server, type ServerOptions } from '../support/server.ts'
 
 const WORK = `
 import { appendFileSync, existsSync } from 'node:fs'

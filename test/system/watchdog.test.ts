@@ -4,9 +4,10 @@ import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, describe, expect, inject, test, vi, type TestContext } from 'vitest'
 import { startRedis } from '../support/redis.ts'
-import { cleanUp, placeFor, sleep, startServer, type Place, type Server } from '../support/server.ts'
+import { cleanUp, placeFor, startServer, type Place, type Server } from '../support/server.ts'
 import { Client } from './client.ts'
 
 const MODULE = `

@@ -1,13 +1,14 @@
 // Webhooks that are sent, by a step and at the end of a context, to a receiver behind a socket: what a server that is
 // killed by `kill -9` leaves behind comes all the same, under the same id.
+import { setTimeout as sleep } from 'node:timers/promises'
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { basename } from 'node:path'
 import { afterEach, expect, inject, onTestFinished, test, vi } from 'vitest'
 import type { ContextView } from '../../src/api/contexts.ts'
 import { verify } from '../../src/steps/builtin/webhooks.ts'
 import { startRedis } from '../support/redis.ts'
 import { cleanUp, placeFor, startServer, type Server } from '../support/server.ts'
+import { listening } from '../support/listening.ts'
 
 const CONTEXTS = 20
 const RECOVERY_S = 3
@@ -74,14 +75,7 @@ async function openReceiver() {
       receiver.answer(delivery, response)
     })
   })
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve)
-  })
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  receiver.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  receiver.url = `http://127.0.0.1:${await listening(server)}`
   return receiver
 }
 
@@ -173,9 +167,7 @@ test('with Redis, another server sends what one leaves behind that is killed', a
   await eventually(() => expect(receiver.came).toHaveLength(CONTEXTS))
   const other = await startServer(options)
   // It leaves to the first one what that is sending, as long as it lives.
-  await new Promise((resolve) => {
-    setTimeout(resolve, 1.5 * RECOVERY_S * 1000)
-  })
+  await sleep(1.5 * RECOVERY_S * 1000)
   expect(receiver.came).toHaveLength(CONTEXTS)
   const ids = new Set(receiver.ids('/ended'))
   receiver.answer = (_, response) => {
@@ -187,9 +179,7 @@ test('with Redis, another server sends what one leaves behind that is killed', a
   expect(performance.now() - killedAt).toBeLessThan(RECOVERY_S * 1000 + 3000)
   expect(new Set(receiver.ids('/ended'))).toEqual(ids)
   // None is sent a third time.
-  await new Promise((resolve) => {
-    setTimeout(resolve, RECOVERY_S * 1000)
-  })
+  await sleep(RECOVERY_S * 1000)
   expect(receiver.came).toHaveLength(2 * CONTEXTS)
   expect((await other.kill('SIGTERM')).code).toBe(0)
 })

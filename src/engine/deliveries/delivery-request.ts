@@ -1,7 +1,6 @@
 // engine/deliveries: the request of a delivery, as it is kept: without secrets, and without more of its body than the
 // API shows; and what is needed to send it again.
-import { getOwn, isObject, type Json, type JsonObject } from '../../model/json/value.ts'
-import type { WebhookCall } from '../../model/webhook.ts'
+import { getOwn, type Json, type JsonObject } from '../../model/json/value.ts'
 import { redactRequest } from '../redact/redactor.ts'
 
 /** Bytes of a body that are kept, unparsed and as text. */
@@ -34,17 +33,6 @@ export function keptRequestOf(request: JsonObject, rawBody: Uint8Array): KeptReq
 export function keptBodyOf({ request, base64 }: KeptRequest): Uint8Array | null {
   if (request[TRUNCATED] === true) return null
   return base64 === undefined ? bytesOf(request) : Buffer.from(base64, 'base64')
-}
-
-/** As `WebhookCall.textsOf`, of a request that was read before. */
-export function textsOfRequest({ parameters = null, headers = null }: JsonObject): WebhookCall['textsOf'] {
-  return (name) => {
-    const given = isObject(parameters) ? getOwn(parameters, name) : undefined
-    if (given !== undefined) return (Array.isArray(given) ? given : [given]).map(String)
-    return (Array.isArray(headers) ? headers : []).flatMap((header) =>
-      isObject(header) && header['name'] === name ? [String(header['value'])] : [],
-    )
-  }
 }
 
 const textOf = (body: Json) => (typeof body === 'string' ? body : JSON.stringify(body))

@@ -110,9 +110,9 @@ async function start(parts: CallParts, asked: Asked, keeping: WebhookKeeping | n
   }
 }
 
-const startOf = ({ flux, call: { request, rawBody, textsOf, traceparent } }: Asked): RootRequest => ({
+const startOf = ({ flux, call: { request, rawBody, traceparent } }: Asked): RootRequest => ({
   flux,
-  input: webhookInputOf(flux, textsOf),
+  input: webhookInputOf(flux, request),
   untyped: true,
   unknown: 'ignore',
   tags: [],

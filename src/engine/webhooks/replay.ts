@@ -10,7 +10,7 @@ import { breathe, charactersOf } from '../../model/texts.ts'
 import { UNREADABLE, type Endpoint, type WebhookCall } from '../../model/webhook.ts'
 import { weightOf } from '../contexts/context-loader.ts'
 import { deliveryKeyOf, requestKeyOf, storedDeliveryOf, storedRequestOf } from '../deliveries/deliveries.ts'
-import { keptBodyOf, textsOfRequest } from '../deliveries/delivery-request.ts'
+import { keptBodyOf } from '../deliveries/delivery-request.ts'
 import { decodeRecord } from '../record/decode.ts'
 import { redactRequest } from '../redact/redactor.ts'
 import { requireRole, type CallEnv } from '../calls/call-env.ts'
@@ -116,7 +116,7 @@ async function send(
   const delivery = { ...api.arrival(), ...sent, endpoint, replayOf }
   // As at the first time.
   const timeout = isObject(config) ? Number(config['timeout']) * 1000 : 0
-  const call = { ...delivery, idempotencyKey: null, textsOf: textsOfRequest(request), timeout, onStarted() {} }
+  const call = { ...delivery, idempotencyKey: null, timeout, onStarted() {} }
   const result = await api.receive(call).catch((error: unknown) => {
     if (error instanceof FluxError) return error.failure
     throw error

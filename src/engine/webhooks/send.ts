@@ -11,8 +11,8 @@ import type { CompiledFlux } from '../../definitions/flux.ts'
 import { WorkBudget } from '../../definitions/work-budget.ts'
 import { ANONYMOUS, SYSTEM } from '../../model/caller.ts'
 import { messageOf } from '../../model/error-message.ts'
-import { conflict, FluxError, notFound } from '../../model/failure.ts'
-import { isObject, setOwn, type Json, type JsonObject } from '../../model/json/value.ts'
+import { conflict, FluxError, malformed, notFound } from '../../model/failure.ts'
+import { getOwn, isObject, setOwn, type Json, type JsonObject } from '../../model/json/value.ts'
 import type { WebhookCall } from '../../model/webhook.ts'
 import type { Access, CallParts } from '../calls/call-env.ts'
 import { sendEvent, type SendOptions } from '../calls/send-event.ts'
@@ -127,7 +127,7 @@ export class RequestExpressions {
 /** @throws FluxError `malformed`: the request gives an expression a value that it must not have */
 export function unfit(pointer: string, detail: string): never {
   const errors = [{ pointer, detail }]
-  throw new FluxError({ kind: 'malformed', detail: `${pointer} of the webhook ${detail}`, errors })
+  throw malformed(`${pointer} of the webhook ${detail}`, errors)
 }
 
 /**
@@ -144,21 +144,33 @@ export function keyTextOf(value: string | number | boolean, pointer: string): st
  * The inputs that a request gives a service, by their names. Only declared inputs are set. An array takes all values of
  * its name, any other type the last one.
  */
-export function webhookInputOf({ input }: CompiledFlux, textsOf: WebhookCall['textsOf']): JsonObject {
+export function webhookInputOf({ input }: CompiledFlux, request: JsonObject): JsonObject {
   const given: JsonObject = {}
   for (const [name, { array }] of input.properties) {
-    const texts = textsOf(name)
+    const texts = textsOf(request, name)
     const last = texts.at(-1)
-    if (last !== undefined) setOwn(given, name, array ? [...texts] : last)
+    if (last !== undefined) setOwn(given, name, array ? texts : last)
   }
   return given
+}
+
+/**
+ * The texts with that name: from the path, else from the query, else from the headers, whose names are compared in the
+ * case in which the client wrote them. A name may occur several times in a query and in headers.
+ */
+function textsOf({ parameters = null, headers = null }: JsonObject, name: string): string[] {
+  const given = isObject(parameters) ? getOwn(parameters, name) : undefined
+  if (given !== undefined) return (Array.isArray(given) ? given : [given]).map(String)
+  return (Array.isArray(headers) ? headers : []).flatMap((header) =>
+    isObject(header) && header['name'] === name ? [String(header['value'])] : [],
+  )
 }
 
 /** @throws FluxError when the request gives no event that can be sent */
 export function eventOf(
   flux: CompiledFlux,
   send: WebhookSend,
-  { textsOf }: WebhookCall,
+  { request }: WebhookCall,
   expressions: RequestExpressions,
 ): EventRequest {
   /** undefined: there is no such expression; else what `read` makes of its value. */
@@ -188,7 +200,7 @@ export function eventOf(
     }),
     orStart:
       orStart === 'self'
-        ? { package: ownPackage, fluxName: ownName, input: webhookInputOf(flux, textsOf) }
+        ? { package: ownPackage, fluxName: ownName, input: webhookInputOf(flux, request) }
         : orStart && {
             package: orStart.package,
             fluxName: orStart.fluxName,

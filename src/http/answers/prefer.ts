@@ -6,8 +6,7 @@ import type { EventAnswer } from '../../api/events.ts'
 import { AT_REST, MAX_TIMEOUT_SECONDS } from '../../api/contexts.ts'
 import type { ContextId } from '../../model/context.ts'
 import { FluxError } from '../../model/failure.ts'
-import { hangUpSignal } from '../request/incoming.ts'
-import { headerOf, type Env } from '../request/incoming.ts'
+import { hangUpSignal, headerOf, type Env } from '../request/incoming.ts'
 
 const NO_PREFERENCES: readonly string[] = []
 const NOTHING_PREFERRED = {}
@@ -45,23 +44,6 @@ function onlyContextOf({ transitions, executions, pending }: EventAnswer): Conte
   return first && others.every(({ contextId }) => contextId === first.contextId) ? first.contextId : null
 }
 
-/**
- * The context, when it rests or the time is up. What was answered has become true, so what goes wrong here must not
- * look as if it had not: null then.
- */
-async function contextAtRest(
-  calls: Calls,
-  contextId: ContextId,
-  { seconds, signal }: { readonly seconds: number; readonly signal: AbortSignal | undefined },
-): Promise<object | null> {
-  try {
-    return (await calls.ask('waitFor', { contextId, status: AT_REST, timeout: seconds }, { signal })).answer
-  } catch (error) {
-    if (!(error instanceof FluxError)) throw error
-    return error.failure.kind === 'waitTimeout' ? error.failure.context : null
-  }
-}
-
 interface Holding {
   readonly calls: Calls
   /** What the request holds of the memory for requests. */
@@ -78,20 +60,26 @@ export interface SettledAnswer {
 
 /**
  * The answer, once its context rests or the time is up; null: the client does not ask for it, or no context does.
- * `seconds`: for which it may be held; left out: as the client prefers.
+ * `timeout`: the seconds for which it may be held; left out: as the client prefers.
  */
 export function heldAnswer(
   c: Context<Env>,
   answer: object,
   contextId: ContextId | null,
   { calls, hold }: Holding,
-  seconds = preferEvent(c).respondWithin,
+  timeout = preferEvent(c).respondWithin,
 ): Promise<SettledAnswer> | null {
-  if (seconds === undefined || contextId === null) return null
+  if (timeout === undefined || contextId === null) return null
   // What was sent is dealt with: a request that is held keeps nothing of it.
   hold?.release()
-  return contextAtRest(calls, contextId, { seconds, signal: hangUpSignal(c) }).then((context) =>
-    context === null ? { answer } : { answer: { ...answer, context }, headers: APPLIED },
+  return calls.ask('waitFor', { contextId, status: AT_REST, timeout }, { signal: hangUpSignal(c) }).then(
+    ({ answer: context }) => ({ answer: { ...answer, context }, headers: APPLIED }),
+    (error: unknown) => {
+      if (!(error instanceof FluxError)) throw error
+      // What was answered has become true, so what goes wrong here must not look as if it had not.
+      if (error.failure.kind !== 'waitTimeout') return { answer }
+      return { answer: { ...answer, context: error.failure.context }, headers: APPLIED }
+    },
   )
 }
 
@@ -105,19 +93,18 @@ export function settledEvent(
   isForAll: boolean,
   holding: Holding,
 ): SettledAnswer | Promise<SettledAnswer> | null {
-  if (ended !== undefined) return accepted(c, answer)
   const { respondWithin, respondAsync } = preferEvent(c)
+  if (ended !== undefined) {
+    const { message, eventId } = answer
+    const location = `/flux-api/event?eventId=${encodeURIComponent(eventId)}`
+    const applied = respondAsync && { 'preference-applied': 'respond-async' }
+    return { answer: { message, eventId }, status: 202, headers: { location, ...applied } }
+  }
   if (respondWithin === undefined) return null
   // It was waited for already, until it was sent to all.
   const isWaitedFor = isForAll && respondAsync
   const held = heldAnswer(c, answer, onlyContextOf(answer), holding, isWaitedFor ? 0 : respondWithin)
   return held ?? (isWaitedFor ? { answer, headers: APPLIED } : null)
-}
-
-function accepted(c: Context<Env>, { message, eventId }: EventAnswer): SettledAnswer {
-  const location = `/flux-api/event?eventId=${encodeURIComponent(eventId)}`
-  const applied = preferEvent(c).respondAsync && { 'preference-applied': 'respond-async' }
-  return { answer: { message, eventId }, status: 202, headers: { location, ...applied } }
 }
 
 /** Whether a checked request is for all who wait for the event. */

@@ -5,9 +5,9 @@ import type { CALLS, Calls, Told } from '../../api/calls.ts'
 import type { EventAnswer } from '../../api/events.ts'
 import type { Failure } from '../../model/failure.ts'
 import { getOwn, isObject } from '../../model/json/value.ts'
-import { problemOf } from '../formats/problem.ts'
+import { problemOf, retryAfterOf } from '../formats/problem.ts'
 import type { CallFields } from '../request/call-fields.ts'
-import type { QueuedCall } from './keyed-queue.ts'
+import type { Ordering } from './keyed-queue.ts'
 
 /** The answer to a line: the status of the single call, and what else it says. */
 export interface LineAnswer {
@@ -16,9 +16,7 @@ export interface LineAnswer {
 }
 
 /** What a line asks for. */
-export interface LineRequest extends Omit<QueuedCall, 'run' | 'orderingKey'> {
-  /** `everything`: it runs after all lines before it, and before all after it. */
-  readonly orderingKey: QueuedCall['orderingKey'] | 'everything'
+export interface LineRequest extends Ordering {
   /** @throws FluxError when it is refused */
   run(placed: () => void): Promise<Told<LineAnswer>>
 }
@@ -34,13 +32,12 @@ export function orderingKeyOf({ contextId, key, fluxName, orStart }: CallFields)
   return JSON.stringify([fluxName ?? getOwn(start, 'fluxName'), key])
 }
 
-interface EventLine {
-  readonly request: z.output<typeof CALLS.sendEvent.request>
-  readonly fields: CallFields
-}
-
 /** One that names no context is for all, and is sent when no other is under way. */
-export const eventLine = (calls: Calls, { request, fields }: EventLine): LineRequest => ({
+export const eventLine = (
+  calls: Calls,
+  fields: CallFields,
+  request: z.output<typeof CALLS.sendEvent.request>,
+): LineRequest => ({
   orderingKey: orderingKeyOf(fields) ?? 'everything',
   key: request.eventId ?? null,
   run: (onPlaced) => calls.call('sendEvent', request, { onPlaced }).then(answered),
@@ -57,6 +54,5 @@ function answered({ answer, replayed, ended }: Told<EventAnswer>): Told<LineAnsw
 /** How a line is answered that was refused. */
 export function refusedLineOf(n: number, failure: Failure) {
   const problem = problemOf(failure)
-  const retry = 'retryAfter' in failure ? { retryAfter: Math.max(1, Math.ceil(failure.retryAfter)) } : {}
-  return { n, status: problem.status, problem, ...retry }
+  return { n, status: problem.status, problem, retryAfter: retryAfterOf(failure) }
 }

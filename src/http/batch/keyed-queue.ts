@@ -1,57 +1,62 @@
 // http: calls that are made side by side, and in order where they name the same context.
 
-export interface QueuedCall {
-  /** What it is for, a context or a key: calls for the same are made in order. null: for nothing that others are for. */
+/** What a call is for: calls for the same are made in order. */
+export interface Ordering {
+  /**
+   * A context, or a key. null: nothing that others are for. `everything`: it runs after all calls before it, and before
+   * all after it.
+   */
   readonly orderingKey: number | string | null
   /** Under which it has its effect once: one that repeats it begins when the one before is done, and gets its answer. */
   readonly key: string | null
-  /**
-   * Never rejects. Calls `placed` when it has its place in the order of its context: those behind it need not wait until
-   * it is done.
-   */
-  run(placed: () => void): Promise<void>
 }
+
+/**
+ * Never rejects. Calls `placed` when it has its place in the order of its context: those behind it need not wait until it
+ * is done.
+ */
+type QueuedCall = (placed: () => void) => Promise<void>
+
+const nothing = () => {}
 
 export class KeyedQueue {
-  /** The newest call for each thing. */
-  readonly #newest = new Map<unknown, Place>()
-  /** Calls under a key, by what they are for, and the key. */
-  readonly #keyed = new Map<string, Promise<void>>()
-  /** Calls that wait or are under way. */
-  size = 0
+  /** By what it is for: the newest call has its place. */
+  readonly #placed = new Map<unknown, Promise<void>>()
+  /** By what it is for, and its key: the newest call is done. */
+  readonly #done = new Map<unknown, Promise<void>>()
+  readonly #underWay = new Set<Promise<void>>()
 
-  /** Resolves when the call is done. It begins at once, if it need not wait for others. */
-  async run({ orderingKey, key, run }: QueuedCall): Promise<void> {
-    const place = new Place()
-    const thing = orderingKey ?? place
-    const before = this.#newest.get(thing)
-    this.#newest.set(thing, place)
-    this.size += 1
-    if (before?.isTaken === false) await before.taken
-    if (key === null) await run(place.take)
-    else {
-      const id = JSON.stringify([orderingKey, key])
-      const same = this.#keyed.get(id)
-      if (same) await same
-      const done = run(place.take)
-      this.#keyed.set(id, done)
-      await done
-      if (this.#keyed.get(id) === done) this.#keyed.delete(id)
-    }
-    place.take()
-    if (this.#newest.get(thing) === place) this.#newest.delete(thing)
-    this.size -= 1
+  /** Begins the call, if it need not wait for others. Resolves when those behind it may begin; undefined: at once. */
+  begin(ordering: Ordering, call: QueuedCall): Promise<void> | undefined {
+    if (ordering.orderingKey === 'everything') return this.idle().then(() => call(nothing))
+    const run = this.#run(ordering, call)
+    this.#underWay.add(run)
+    void run.then(() => this.#underWay.delete(run))
+    return undefined
   }
-}
 
-/** The place of a call in its order. */
-class Place {
-  isTaken = false
-  take = (): void => {}
-  readonly taken = new Promise<void>((resolve) => {
-    this.take = () => {
-      this.isTaken = true
-      resolve()
-    }
-  })
+  /** Resolves when all calls are done that have begun. */
+  async idle(): Promise<void> {
+    await Promise.all(this.#underWay)
+  }
+
+  async #run({ orderingKey, key }: Ordering, call: QueuedCall): Promise<void> {
+    let take = nothing
+    const placed = new Promise<void>((resolve) => {
+      take = resolve
+    })
+    const thing = orderingKey ?? placed
+    const before = this.#placed.get(thing)
+    this.#placed.set(thing, placed)
+    if (before) await before
+    const id = key === null ? placed : JSON.stringify([orderingKey, key])
+    const same = this.#done.get(id)
+    if (same) await same
+    const done = call(take)
+    this.#done.set(id, done)
+    await done
+    take()
+    if (this.#done.get(id) === done) this.#done.delete(id)
+    if (this.#placed.get(thing) === placed) this.#placed.delete(thing)
+  }
 }

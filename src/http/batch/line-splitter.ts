@@ -1,10 +1,9 @@
 // http: lines out of bytes as they come. It holds at most one line that isn't whole yet, whose length is bounded; what
 // is longer is refused once, and passed over up to its end.
-import { FluxError } from '../../model/failure.ts'
+import { FluxError, tooLarge } from '../../model/failure.ts'
 
 export const LINE_FEED = 10
 const [RETURN, SPACE, TAB] = [13, 32, 9]
-const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf])
 
 /** Parts of a line that isn't whole: of more, one is made, so that a line may come byte by byte. */
 const MAX_PARTS = 256
@@ -29,7 +28,6 @@ export class LineSplitter {
   #length = 0
   /** The rest of the line is passed over: it was refused. */
   #skips = false
-  #isFirst = true
   /** Bytes of empty lines since the last line. */
   #blank = 0
 
@@ -65,14 +63,13 @@ export class LineSplitter {
     this.#parts.push(part)
     this.#length += part.length
     try {
-      // The end of the line may have one more byte, and its beginning a mark.
-      if (this.#length > this.#limit + 1 + BYTE_ORDER_MARK.length) throw this.#tooLong()
+      // The end of the line may have one more byte.
+      if (this.#length > this.#limit + 1) throw this.#tooLong()
       this.#charge(this.#length)
     } catch (error) {
       if (!(error instanceof FluxError)) throw error
       this.#drop()
       this.#skips = true
-      this.#isFirst = false
       return error
     }
     if (this.#parts.length > MAX_PARTS) this.#parts = [Buffer.concat(this.#parts)]
@@ -90,18 +87,13 @@ export class LineSplitter {
       line = Buffer.concat(this.#parts)
       this.#drop()
     }
-    if (this.#isFirst && line.subarray(0, 3).equals(BYTE_ORDER_MARK)) line = line.subarray(3)
-    this.#isFirst = false
     const bytes = line.length + 1
     if (line.at(-1) === RETURN) line = line.subarray(0, -1)
     if (line.length > this.#limit) return this.#tooLong()
     const isEmpty = line.every((byte) => byte === SPACE || byte === TAB || byte === RETURN)
     this.#blank = isEmpty ? this.#blank + bytes : 0
     if (this.#blank > MAX_BLANK_BYTES)
-      throw new FluxError({
-        kind: 'tooLarge',
-        detail: `more than ${MAX_BLANK_BYTES} bytes of empty lines came between two lines`,
-      })
+      throw tooLarge(`more than ${MAX_BLANK_BYTES} bytes of empty lines came between two lines`)
     return isEmpty ? null : line
   }
 
@@ -112,6 +104,6 @@ export class LineSplitter {
   }
 
   #tooLong(): FluxError {
-    return new FluxError({ kind: 'tooLarge', detail: `the line is larger than ${this.#limit} bytes` })
+    return tooLarge(`the line is larger than ${this.#limit} bytes`)
   }
 }

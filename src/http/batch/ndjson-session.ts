@@ -51,6 +51,8 @@ export const MAX_REFUSED_LINES = 10_000
 export class NdjsonSession {
   readonly #options: SessionOptions
   readonly #queue = new KeyedQueue()
+  /** Lines whose calls wait or are under way. */
+  #underWay = 0
   /** A line is done, or answers were taken. */
   readonly #progress = new Change()
   /** The next answer is there. */
@@ -81,14 +83,16 @@ export class NdjsonSession {
 
   /** The next piece of the answer; null: that was all. */
   async take(): Promise<Buffer | null> {
-    for (let text = ''; ;) {
+    for (;;) {
       while (!this.#answers.has(this.#taken)) {
         if (this.#isOver) return null
         await this.#answered.come()
       }
       // Those that were committed with it come along.
       await nextTurn()
-      for (let next = this.#answers.get(this.#taken); next !== undefined && text.length < CHUNK_CHARACTERS;) {
+      let text = ''
+      let next = this.#answers.get(this.#taken)
+      while (next !== undefined && text.length < CHUNK_CHARACTERS) {
         text += next
         this.#characters -= next.length
         this.#answers.delete(this.#taken)
@@ -107,7 +111,7 @@ export class NdjsonSession {
     } catch (error) {
       problem = problemOf(this.#options.failureOf(error))
     }
-    while (this.#queue.size > 0) await this.#progress.come()
+    await this.#queue.idle()
     const [lines, failed] = [this.#lines, this.#failed]
     this.#isOver = true
     this.#answer(lines, { done: problem === undefined, lines, ok: lines - failed, failed, problem })
@@ -151,7 +155,7 @@ export class NdjsonSession {
     return (
       this.#stopped !== null ||
       this.#isSending ||
-      this.#queue.size >= LINES_AT_ONCE ||
+      this.#underWay >= LINES_AT_ONCE ||
       this.#lines - this.#taken >= MAX_OPEN_LINES ||
       this.#characters >= MAX_OPEN_CHARACTERS
     )
@@ -166,47 +170,43 @@ export class NdjsonSession {
 
   /** Begins a line, as soon as it may. Resolves when those behind it may begin; undefined: at once. */
   #next(line: Buffer | FluxError): Promise<void> | undefined {
-    return this.#isFull ? this.#room().then(() => this.#begin(line)) : this.#begin(line)
+    const [length, bytes] = line instanceof FluxError ? [0, 0] : [line.length, bodyMemoryOf(line)]
+    const release = this.#isFull || isLarge(length) ? null : this.#options.inFlight.tryTake(bytes)
+    return release ? this.#begin(line, release) : this.#beginLater(line, length, bytes)
   }
 
-  #begin(line: Buffer | FluxError): Promise<void> | undefined {
-    if (line instanceof FluxError) return this.#call(line, () => {})
-    const bytes = bodyMemoryOf(line)
-    const release = isLarge(line.length) ? null : this.#options.inFlight.tryTake(bytes)
-    return release ? this.#call(line, release) : this.#beginLater(line, bytes)
-  }
-
-  async #beginLater(line: Buffer, bytes: number): Promise<void> {
+  async #beginLater(line: Buffer | FluxError, length: number, bytes: number): Promise<void> {
+    if (this.#isFull) await this.#room()
     const release = await this.#options.inFlight.wait(bytes)
-    await pauseFor(line.length)
-    await this.#call(line, release)
+    await pauseFor(length)
+    await this.#begin(line, release)
   }
 
-  #call(line: Buffer | FluxError, release: () => void): Promise<void> | undefined {
+  #begin(line: Buffer | FluxError, release: () => void): Promise<void> | undefined {
+    const { read, failureOf, minimal } = this.#options
     const n = this.#lines
     this.#lines += 1
-    let request
+    let request: LineRequest
     try {
-      request = this.#options.read(line)
+      request = read(line)
     } catch (error) {
       release()
-      return this.#refuse(n, this.#options.failureOf(error))
+      return this.#refuse(n, failureOf(error))
     }
     this.#refused = Math.max(0, this.#refused - 1)
-    const run = async (placed: () => void) => {
+    this.#underWay += 1
+    return this.#queue.begin(request, async (placed) => {
       try {
         const { answer, ended } = await request.run(placed)
-        this.#answer(n, this.#options.minimal ? null : { n, ...answer })
+        this.#answer(n, minimal ? null : { n, ...answer })
         if (ended) this.#holdUp(ended)
       } catch (error) {
-        this.#fail(n, this.#options.failureOf(error))
+        this.#fail(n, failureOf(error))
       }
       release()
-    }
-    const { orderingKey, key } = request
-    if (orderingKey === 'everything') return this.#alone(run)
-    void this.#queue.run({ orderingKey, key, run }).then(() => this.#progress.tell())
-    return undefined
+      this.#underWay -= 1
+      this.#progress.tell()
+    })
   }
 
   /** @throws FluxError when too many were refused */
@@ -216,11 +216,6 @@ export class NdjsonSession {
     if (this.#refused <= MAX_REFUSED_LINES) return
     const detail = `${MAX_REFUSED_LINES} lines more were refused than were not; of the last one, ${failure.detail}`
     throw new FluxError({ ...failure, detail })
-  }
-
-  async #alone(run: (placed: () => void) => Promise<void>): Promise<void> {
-    while (this.#queue.size > 0) await this.#progress.come()
-    await run(() => {})
   }
 
   #holdUp(ended: Promise<void>): void {

@@ -16,7 +16,7 @@ import { decodeJson } from '../formats/json/decode.ts'
 import type { Format } from '../formats/negotiate.ts'
 import { typeOfBody, type BodyAdmission, type BodyLimits } from '../request/body.ts'
 import { bodyText } from '../request/text.ts'
-import type { CallFields, FieldsByName } from '../request/call-fields.ts'
+import type { CallFields } from '../request/call-fields.ts'
 import { socketed, type Env } from '../request/incoming.ts'
 import { traceOf } from '../socket/observe.ts'
 import { readQuery } from '../request/query.ts'
@@ -47,8 +47,6 @@ const LINES: readonly Format[] = [
   { type: 'application/jsonl', suffix: null },
 ]
 
-const NOTHING: FieldsByName = new Map()
-
 /** Milliseconds after which the caller is identified again: a token may have been withdrawn. */
 const CALLER_MS = 1000
 /** Milliseconds for which a connection is kept whose request isn't wanted any more, so that the answer arrives. */
@@ -58,73 +56,63 @@ const GOODBYE_MS = 1000
 type LineReader = (c: Context<Env>, value: unknown, calls: Calls) => LineRequest
 
 export function addBatch(app: Hono<Env>, parts: BatchParts): void {
+  const { api, callerOf, answers, clock, stopping, log } = parts
   const sessions = new Set<NdjsonSession>()
   const bound = new CountBound({ limit: parts.maxStreams, what: 'streams of lines' })
-  parts.stopping.addEventListener('abort', () => {
+  stopping.addEventListener('abort', () => {
     for (const session of sessions) session.stop()
   })
-  addStream(app, parts, { call: SEND_EVENTS, sessions, bound, reader: readEvent })
-  addStream(app, parts, { call: EXECUTES, sessions, bound, reader: readStart })
-}
-
-interface Streaming {
-  readonly call: StreamCall
-  readonly sessions: Set<NdjsonSession>
-  readonly bound: CountBound
-  readonly reader: LineReader
-}
-
-function addStream(app: Hono<Env>, parts: BatchParts, { call, sessions, bound, reader }: Streaming): void {
-  const { api, callerOf, answers, clock, stopping } = parts
-  const { role } = call.each
-  app.post(call.route, (c) => {
-    let caller = callerOf(c, role)
-    const format = acceptedOf(c, LINES)
-    readQuery(c.req.url, NOTHING)
-    if (c.req.header('idempotency-key') !== undefined)
-      throw malformed('Idempotency-Key is for single calls: a line has a key of its own')
-    typeOfBody(c, LINES)
-    const isPacked = isGzip(c)
-    if (stopping.aborted) throw overloaded('the server is stopping')
-    const scope = scopeOfToken(caller.name)
-    bound.take(scope)
-    const minimal = prefersMinimal(c)
-    const trace = traceOf(c)
-    let asked = clock.now()
-    const session = new NdjsonSession({
-      ...parts,
-      read(line) {
-        if (clock.now() - asked >= CALLER_MS) {
-          caller = callerOf(c, role)
-          asked = clock.now()
-        }
-        caller.quota?.take(1)
-        if (line instanceof FluxError) throw line
-        return reader(c, decodeJson(bodyText(line), parts), api(caller, trace))
-      },
-      source: openSource(c, isPacked),
-      failureOf: failureLog(c, parts.log),
-      minimal,
-      idleMs: parts.requestTimeout,
+  const add = ({ route, each: { role } }: StreamCall, readLine: LineReader) =>
+    app.post(route, (c) => {
+      let caller = callerOf(c, role)
+      const format = acceptedOf(c, LINES)
+      readQuery(c.req.url)
+      if (c.req.header('idempotency-key') !== undefined)
+        throw malformed('Idempotency-Key is for single calls: a line has a key of its own')
+      typeOfBody(c, LINES)
+      const isPacked = isGzip(c)
+      if (stopping.aborted) throw overloaded('the server is stopping')
+      const scope = scopeOfToken(caller.name)
+      bound.take(scope)
+      const minimal = prefersMinimal(c)
+      const trace = traceOf(c)
+      let asked = clock.now()
+      const session = new NdjsonSession({
+        ...parts,
+        read(line) {
+          if (clock.now() - asked >= CALLER_MS) {
+            caller = callerOf(c, role)
+            asked = clock.now()
+          }
+          caller.quota?.take(1)
+          if (line instanceof FluxError) throw line
+          return readLine(c, decodeJson(bodyText(line), parts), api(caller, trace))
+        },
+        source: openSource(c, isPacked),
+        failureOf: failureLog(c, log),
+        minimal,
+        idleMs: parts.requestTimeout,
+      })
+      sessions.add(session)
+      const end = () => {
+        if (sessions.delete(session)) bound.release(scope)
+        session.stop()
+      }
+      if (socketed(c)) watch(c, clock, end)
+      const next = async () => {
+        const bytes = await session.take()
+        if (bytes === null) end()
+        return bytes
+      }
+      const headers = {
+        ...callHeaders(c, { answerType: format.type }),
+        vary: 'Accept, Prefer',
+        ...(minimal && { 'preference-applied': 'return=minimal' }),
+      }
+      return answers.stream(c, next, { headers })
     })
-    sessions.add(session)
-    const end = () => {
-      if (sessions.delete(session)) bound.release(scope)
-      session.stop()
-    }
-    if (socketed(c)) watch(c, clock, end)
-    const next = async () => {
-      const bytes = await session.take()
-      if (bytes === null) end()
-      return bytes
-    }
-    const headers = {
-      ...callHeaders(c, { answerType: format.type }),
-      vary: 'Accept, Prefer',
-      ...(minimal && { 'preference-applied': 'return=minimal' }),
-    }
-    return answers.stream(c, next, { headers })
-  })
+  add(SEND_EVENTS, readEvent)
+  add(EXECUTES, readStart)
 }
 
 /** The request may take as long as it likes; what is left of it when the answer ends isn't waited for. */
@@ -144,8 +132,7 @@ const START_READER = requestReader({ ...CALLS.execute, body: EXECUTES.line })
 
 const readEvent: LineReader = (_, value, calls) => {
   const fields: CallFields = { waits: true }
-  const request = EVENT_READER.finish(fields, { value, untyped: false })
-  return eventLine(calls, { request, fields })
+  return eventLine(calls, fields, EVENT_READER.finish(fields, { value, untyped: false }))
 }
 
 const readStart: LineReader = (c, value, calls) => {

@@ -2,8 +2,9 @@
 import { PassThrough } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import type { Context } from 'hono'
-import { FluxError, malformed, unsupportedType } from '../../model/failure.ts'
-import { bodyOf, headerOf, type Env } from '../request/incoming.ts'
+import { FluxError, malformed, tooLarge, unsupportedType } from '../../model/failure.ts'
+import { codingOf } from '../request/body.ts'
+import { bodyOf, type Env } from '../request/incoming.ts'
 
 export interface ByteSource {
   /** Throws a FluxError when the body ends early, or can't be unpacked. */
@@ -23,7 +24,7 @@ const UNPACKED_BYTES = 65_536
 
 /** Whether the body is compressed with gzip. @throws FluxError `unsupportedType` for another coding */
 export function isGzip(c: Context<Env>): boolean {
-  const coding = headerOf(c, 'content-encoding')?.trim().toLowerCase() ?? 'identity'
+  const coding = codingOf(c)
   // RFC 9110, 8.4.1.3: the two mean the same.
   if (coding === 'gzip' || coding === 'x-gzip') return true
   if (coding === 'identity') return false
@@ -42,10 +43,7 @@ export function openSource(c: Context<Env>, isPacked: boolean): ByteSource {
       for await (const chunk of stream) {
         bytes += chunk.length
         if (gunzip && bytes > MAX_UNPACKED.bytes + MAX_UNPACKED.ratio * gunzip.bytesWritten)
-          throw new FluxError({
-            kind: 'tooLarge',
-            detail: `the body unpacks to more than ${MAX_UNPACKED.ratio} times its size`,
-          })
+          throw tooLarge(`the body unpacks to more than ${MAX_UNPACKED.ratio} times its size`)
         yield chunk
       }
     } catch (error) {

@@ -2,11 +2,12 @@
 import { describeErrors } from '../../api/call.ts'
 import { eventIdOf } from '../../model/cloud-event.ts'
 import { FluxError, malformed, unsupportedType } from '../../model/failure.ts'
+import type { JsonLimits } from '../../model/json/text.ts'
 import { isObject } from '../../model/json/value.ts'
 import type { CallFields } from '../request/call-fields.ts'
-import { FORMATS, JSON_FORMAT, type Codec } from '../formats/codecs.ts'
+import { FORMATS, JSON_FORMAT } from '../formats/codecs.ts'
 import { formatOf } from '../formats/negotiate.ts'
-import type { ReadBody } from '../request/body.ts'
+import { parseBody, type ReadBody } from '../request/body.ts'
 
 /** Fields of the event call, and the attributes that a CloudEvent has in their place. */
 const ATTRIBUTES: { readonly [field: string]: string } = {
@@ -32,73 +33,67 @@ export interface EventBody extends ReadBody {
  * @param attributes by name, as sent
  * @throws FluxError `malformed` for attributes that are missing or wrong
  */
-export function bodyOfEvent(attributes: { readonly [name: string]: unknown }, data: ReadBody): EventBody {
+export function bodyOfEvent(
+  attributes: { readonly [name: string]: unknown },
+  { value: input, untyped }: ReadBody,
+): EventBody {
   // In the JSON format null is as good as nothing.
-  const given = new Map(Object.entries(attributes).filter(([, value]) => value !== null))
-  const text = (name: string): string => {
-    const value = given.get(name)
-    if (typeof value === 'string' && value !== '') return value
-    throw wrong(name, given.has(name) ? 'must be a text that is not empty' : 'is missing')
+  const valueOf = (name: string) => attributes[name] ?? undefined
+  const optionalText = (name: string) => {
+    const value = valueOf(name)
+    if (value === undefined || (typeof value === 'string' && value !== '')) return value
+    throw wrong(name, 'must be a text that is not empty')
   }
-  const textIn = (name: string) => (given.has(name) ? text(name) : undefined)
-  const numberIn = (name: string) => {
-    const value = given.get(name)
+  const text = (name: string) => {
+    const value = optionalText(name)
+    if (value === undefined) throw wrong(name, 'is missing')
+    return value
+  }
+  const number = (name: string) => {
+    const value = valueOf(name)
     return typeof value === 'string' && /^(?:0|[1-9]\d{0,15})$/.test(value) ? Number(value) : value
   }
-  const [version, id, source, type] = [text('specversion'), text('id'), text('source'), text('type')]
+  const [version, id, source, event] = [text('specversion'), text('id'), text('source'), text('type')]
   // A URI reference has none; and the id of the event is told from its source by the first one.
   if (/\s/.test(source)) throw wrong('source', 'must not have spaces')
   if (version !== '1.0') throw malformed("the attribute specversion must be '1.0'")
+  const tags = optionalText('fluxtags')?.split(',')
   const value = {
-    event: type,
-    input: data.value,
-    contextId: numberIn('fluxcontextid'),
-    key: textIn('fluxkey'),
-    fluxName: textIn('fluxname'),
-    package: textIn('fluxpackage'),
-    tags: textIn('fluxtags')
-      ?.split(',')
-      .map((tag) => tag.trim())
-      .filter((tag) => tag !== ''),
-    ttl: numberIn('fluxttl'),
+    event,
+    input,
+    contextId: number('fluxcontextid'),
+    key: optionalText('fluxkey'),
+    fluxName: optionalText('fluxname'),
+    package: optionalText('fluxpackage'),
+    tags: tags?.map((tag) => tag.trim()).filter((tag) => tag !== ''),
+    ttl: number('fluxttl'),
   }
-  return { value, untyped: data.untyped, eventId: eventIdOf(source, id) }
+  return { value, untyped, eventId: eventIdOf(source, id) }
 }
 
-/** @throws FluxError for what can't be read */
-export type Decode = (bytes: Buffer, format: Codec) => ReadBody
-
-/** The JSON format: attributes and data in one object. @throws FluxError */
-export function bodyOfStructured(event: unknown, decode: Decode): EventBody {
+/**
+ * The JSON format: attributes and data in one object. Data is sent as JSON, or as a text that holds bytes, or XML.
+ * @throws FluxError
+ */
+export function bodyOfStructured(event: unknown, limits: JsonLimits): EventBody {
   if (!isObject(event)) throw malformed('a CloudEvent must be an object')
   const { data, data_base64: packed, ...attributes } = event
-  if (packed !== undefined && data !== undefined) throw malformed('a CloudEvent has data or data_base64, and not both')
-  return bodyOfEvent(attributes, dataOf({ data, packed, type: attributes['datacontenttype'] }, decode))
-}
-
-/** As it is sent: as JSON, or as a text that holds bytes, or XML. */
-interface SentData {
-  readonly data: unknown
-  readonly packed: unknown
-  readonly type: unknown
-}
-
-function dataOf({ data, packed, type }: SentData, decode: Decode): ReadBody {
-  const format = (type ?? null) === null ? JSON_FORMAT : formatOf(String(type), FORMATS)
+  const { datacontenttype: type = null } = attributes
+  const format = type === null ? JSON_FORMAT : formatOf(String(type), FORMATS)
   if (packed === undefined) {
     const isXml = format?.untyped === true && typeof data === 'string'
-    return isXml ? decode(Buffer.from(data), format) : { value: data ?? undefined, untyped: false }
+    const read = isXml ? parseBody(Buffer.from(data), format, limits) : { value: data ?? undefined, untyped: false }
+    return bodyOfEvent(attributes, read)
   }
+  if (data !== undefined) throw malformed('a CloudEvent has data or data_base64, and not both')
   if (format === null) throw unsupportedType(`data_base64 must hold ${FORMATS.map((each) => each.type).join(' or ')}`)
   // Buffer passes over what isn't base64.
   if (typeof packed !== 'string' || !BASE64.test(packed)) throw malformed('data_base64 is no base64')
-  return decode(Buffer.from(packed, 'base64'), format)
+  return bodyOfEvent(attributes, parseBody(Buffer.from(packed, 'base64'), format, limits))
 }
 
-function wrong(name: string, detail: string): FluxError {
-  const errors = [{ pointer: `/${name}`, detail }]
-  return new FluxError({ kind: 'malformed', detail: `the attribute ${name} ${detail}`, errors })
-}
+const wrong = (name: string, detail: string) =>
+  malformed(`the attribute ${name} ${detail}`, [{ pointer: `/${name}`, detail }])
 
 /**
  * The error, whose pointers name the attributes that the sender wrote.

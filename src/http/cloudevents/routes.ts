@@ -1,9 +1,8 @@
 // http: CloudEvents on the event call, by the HTTP binding: binary, structured, and in batches.
 import type { Context } from 'hono'
 import { CALLS, type Calls } from '../../api/calls.ts'
-import type { ByteBudget } from '../../model/byte-budget.ts'
 import type { Caller } from '../../model/caller.ts'
-import { FluxError, malformed, unsupportedType, type Failure } from '../../model/failure.ts'
+import { malformed, tooLarge, unsupportedType } from '../../model/failure.ts'
 import type { Log } from '../../ports/log.ts'
 import type { Answers } from '../answers/answers.ts'
 import { acceptedOf, callHeaders } from '../answers/answer-format.ts'
@@ -13,15 +12,14 @@ import { requestReader } from '../request/reader.ts'
 import { eventLine, refusedLineOf } from '../batch/event-line.ts'
 import { KeyedQueue } from '../batch/keyed-queue.ts'
 import { JSON_FORMAT } from '../formats/codecs.ts'
-import { formatOfBody, parseBody, type BodyLimits } from '../request/body.ts'
-import type { CallFields, FieldsByName } from '../request/call-fields.ts'
+import { formatOfBody, parseBody, type BodyAdmission, type BodyLimits } from '../request/body.ts'
+import type { CallFields } from '../request/call-fields.ts'
 import { headerOf, readBytes, type Env } from '../request/incoming.ts'
 import { readQuery } from '../request/query.ts'
 import { unescaped } from '../request/text.ts'
-import { bodyOfEvent, bodyOfStructured, errorAsSent, type Decode, type EventBody } from './event.ts'
+import { bodyOfEvent, bodyOfStructured, errorAsSent, type EventBody } from './event.ts'
 
-export interface CloudEventParts extends BodyLimits {
-  readonly inFlight: ByteBudget
+export interface CloudEventParts extends BodyLimits, BodyAdmission {
   readonly answers: Answers
   readonly log: Log
 }
@@ -33,7 +31,6 @@ const MAX_BATCH_EVENTS = 1000
 /** Those of them that are under way at once. */
 const AT_ONCE = 256
 
-const NOTHING: FieldsByName = new Map()
 const READER = requestReader(CALLS.sendEvent)
 
 const TYPE = /^application\/cloudevents([^;]*)/i
@@ -58,31 +55,27 @@ interface Answering {
 }
 
 /** Answers a request that has CloudEvents. @throws FluxError */
-export async function answerCloudEvents(
-  c: Context<Env>,
-  mode: Mode,
-  { caller, calls, parts }: Answering,
-): Promise<Response> {
+export async function answerCloudEvents(c: Context<Env>, mode: Mode, answering: Answering): Promise<Response> {
+  const { calls, parts } = answering
   acceptedOf(c, [JSON_FORMAT])
   if (c.req.header('idempotency-key') !== undefined)
     throw malformed('a CloudEvent has a key of its own: Idempotency-Key must not be given')
-  const { answers, inFlight, maxBody } = parts
-  const decode: Decode = (bytes, format) => parseBody(bytes, format, parts)
-  const hold = inFlight.hold()
-  const read = <T>(use: (bytes: Buffer) => T | Promise<T>) => readBytes(c, { limit: maxBody, charge: hold.resize }, use)
+  const dataOf = (bytes: Buffer) => parseBody(bytes, formatOfBody(c), parts).value
+  const hold = parts.inFlight.hold()
+  const read = <T>(use: (bytes: Buffer) => T | Promise<T>) =>
+    readBytes(c, { limit: parts.maxBody, charge: hold.resize }, use)
   const respond = ({ answer, status = 200, headers }: SettledAnswer) =>
-    answers.send(c, answer, JSON_FORMAT, '', { status, headers: { ...callHeaders(c, JSON_FORMAT), ...headers } })
+    parts.answers.send(c, answer, JSON_FORMAT, '', { status, headers: { ...callHeaders(c, JSON_FORMAT), ...headers } })
   try {
     if (mode === 'batch') {
-      readQuery(c.req.url, NOTHING)
-      const failureOf = failureLog(c, parts.log)
-      const batch = (bytes: Buffer) =>
-        sendAll(decode(bytes, formatOfBody(c)).value, { caller, calls, decode, failureOf })
-      return await respond({ answer: await read(batch) })
+      readQuery(c.req.url)
+      return await respond({ answer: await read((bytes) => sendAll(c, dataOf(bytes), answering)) })
     }
     const fields = READER.begin(c)
     const inQuery = Object.keys(fields)
-    const body = await read((bytes) => (mode === 'binary' ? binary(c, bytes, decode) : structured(c, bytes, decode)))
+    const body = await read((bytes) =>
+      mode === 'binary' ? binary(c, bytes, parts) : bodyOfStructured(dataOf(bytes), parts),
+    )
     Object.assign(fields, preferEvent(c))
     try {
       const request = requestOf(fields, body)
@@ -102,16 +95,13 @@ export async function answerCloudEvents(
 const requestOf = (fields: CallFields, body: EventBody) =>
   READER.finish(Object.assign(fields, { cloudEventId: body.eventId }), body)
 
-const structured = (c: Context<Env>, bytes: Buffer, decode: Decode): EventBody =>
-  bodyOfStructured(decode(bytes, formatOfBody(c)).value, decode)
-
 /** Attributes are headers, and the body is the data. */
-function binary(c: Context<Env>, bytes: Buffer, decode: Decode): EventBody {
+function binary(c: Context<Env>, bytes: Buffer, limits: BodyLimits): EventBody {
   const attributes: { [name: string]: string } = {}
   for (const [name, value] of c.req.raw.headers)
     if (name.startsWith('ce-')) attributes[name.slice('ce-'.length)] = attributeOf(name, value)
   if (bytes.length === 0) return bodyOfEvent(attributes, { value: undefined, untyped: false })
-  const { value, untyped } = decode(bytes, formatOfBody(c))
+  const { value, untyped } = parseBody(bytes, formatOfBody(c), limits)
   return bodyOfEvent(attributes, { value: value ?? undefined, untyped })
 }
 
@@ -121,49 +111,37 @@ function attributeOf(name: string, value: string): string {
   return unescaped(bare, `an escape in the header ${name}`)
 }
 
-interface Sending {
-  readonly caller: Caller
-  readonly calls: Calls
-  readonly decode: Decode
-  readonly failureOf: (error: unknown) => Failure
-}
-
-/** Each by itself, in order where they are for the same context. Gives their answers in order. */
-async function sendAll(events: unknown, { caller, calls, decode, failureOf }: Sending): Promise<object[]> {
+/** Sends each by itself, in order where they are for the same context. Gives their answers in order. */
+async function sendAll(c: Context<Env>, events: unknown, { caller, calls, parts }: Answering): Promise<object[]> {
   if (!Array.isArray(events)) throw malformed('a batch must be a list of CloudEvents')
-  if (events.length > MAX_BATCH_EVENTS)
-    throw new FluxError({ kind: 'tooLarge', detail: `a batch has at most ${MAX_BATCH_EVENTS} CloudEvents` })
+  if (events.length > MAX_BATCH_EVENTS) throw tooLarge(`a batch has at most ${MAX_BATCH_EVENTS} CloudEvents`)
+  const failureOf = failureLog(c, parts.log)
   const answers: object[] = []
   const queue = new KeyedQueue()
-  const underWay: Promise<void>[] = []
   let sending: Promise<void> | undefined
   for (const [n, event] of events.entries()) {
     const refuse = (error: unknown) => {
       answers[n] = refusedLineOf(n, failureOf(errorAsSent(error)))
     }
+    if (n % AT_ONCE === 0) await queue.idle()
     try {
       caller.quota?.take(1)
       const fields: CallFields = { waits: true }
-      const line = eventLine(calls, { request: requestOf(fields, bodyOfStructured(event, decode)), fields })
-      const { orderingKey, key } = line
-      const isForAll = orderingKey === 'everything'
-      if (isForAll || queue.size >= AT_ONCE) await Promise.all(underWay.splice(0))
+      const line = eventLine(calls, fields, requestOf(fields, bodyOfStructured(event, parts)))
       await sending
-      const run = async (placed: () => void) => {
+      await queue.begin(line, async (placed) => {
         try {
           const { answer, ended } = await line.run(placed)
           answers[n] = { n, ...answer }
-          sending = ended
+          if (ended) sending = ended
         } catch (error) {
           refuse(error)
         }
-      }
-      if (isForAll) await run(() => {})
-      else underWay.push(queue.run({ orderingKey, key, run }))
+      })
     } catch (error) {
       refuse(error)
     }
   }
-  await Promise.all(underWay)
+  await queue.idle()
   return answers
 }

@@ -9,15 +9,13 @@ import { CALL_LIST, CALLS } from '../../api/calls.ts'
 import { EXECUTES, SEND_EVENTS, STREAM_MOVES } from '../../api/streams.ts'
 import { componentSchemas } from '../../api/call.ts'
 import { denial } from '../../model/caller.ts'
-import type { JsonObject } from '../../model/json/value.ts'
 import type { EndpointDescription, WebhookApi } from '../../model/webhook.ts'
 import type { Answers } from '../answers/answers.ts'
 import { HTTP_STATUSES } from '../formats/problem.ts'
 import { authorizationOf, type Env } from '../request/incoming.ts'
-import { operationOf, pathOf, problemResponseOf, problemsOf, schemaOperation } from './operation.ts'
+import { operationOf, pathOf, problemResponseOf, schemaOperation, withListHints } from './operation.ts'
 import { CLOUD_EVENTS, movesOperation, streamOperation } from './streams.ts'
 import { webhookPaths } from './webhooks.ts'
-import { withListHints } from './xml-hints.ts'
 
 export interface DocumentParts {
   readonly webhooks: Pick<WebhookApi, 'all'>
@@ -53,8 +51,8 @@ export function addOpenApi(app: Hono<Env>, { webhooks, authenticate, requireAuth
 
 const NONE: readonly EndpointDescription[] = []
 
-function callPaths(): JsonObject {
-  const paths: { [path: string]: JsonObject } = {}
+function callPaths() {
+  const paths: { [path: string]: { [method: string]: object } } = {}
   for (const { name, call } of CALL_LIST)
     for (const { id, method } of [{ id: name, method: call.method }, ...(call.alias ? [call.alias] : [])])
       (paths[pathOf(call)] ??= {})[method.toLowerCase()] = operationOf(
@@ -68,8 +66,8 @@ function callPaths(): JsonObject {
 }
 
 /** The document. Of the problems, it contains only those that an operation refers to. */
-function documentOf(endpoints: readonly EndpointDescription[], requireAuth: boolean): JsonObject {
-  const paths = { ...callPaths(), ...webhookPaths(endpoints, problemsOf) }
+function documentOf(endpoints: readonly EndpointDescription[], requireAuth: boolean) {
+  const paths = { ...callPaths(), ...webhookPaths(endpoints) }
   const used = JSON.stringify(paths)
   const responses = HTTP_STATUSES.filter((status) => used.includes(`"#/components/responses/Problem${status}"`))
   return {

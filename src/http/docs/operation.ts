@@ -2,10 +2,9 @@
 import { z } from 'zod'
 import { fieldSchema, referenceTo, rootOf, type Call, type FieldShape } from '../../api/call.ts'
 import { problemSchema } from '../../api/server.ts'
-import type { JsonObject } from '../../model/json/value.ts'
+import { isObject, type JsonObject } from '../../model/json/value.ts'
 import { FORMATS } from '../formats/codecs.ts'
 import { exampleOf, meaningsOf } from '../formats/problem.ts'
-import { withListHints } from './xml-hints.ts'
 
 /** Problems that any call under /flux-api may have. */
 export const USUAL_PROBLEMS = [400, 401, 403, 406, 408, 417, 421, 429, 431, 500, 503]
@@ -13,9 +12,9 @@ export const USUAL_PROBLEMS = [400, 401, 403, 406, 408, 417, 421, 429, 431, 500,
 export const pathOf = ({ route }: Pick<Call, 'route'>): string => route.replaceAll(/:(\w+)/g, '{$1}')
 
 /** @param id the operationId. @param more types of bodies that it takes besides the usual ones */
-export function operationOf(id: string, call: Call, more: JsonObject = {}): JsonObject {
+export function operationOf(id: string, call: Call, more: object = {}) {
   const { summary, path, query, body, bodyExample, answer, answerExample, problems } = call
-  const { prefersWait, takesKey, accepted, one, mayLackBody = false } = call
+  const { prefersWait, takesKey, accepted, one } = call
   const schema = body && withListHints({ ...objectOf(body), xml: { name: 'request' } })
   return {
     operationId: id,
@@ -28,7 +27,7 @@ export function operationOf(id: string, call: Call, more: JsonObject = {}): Json
       ...(prefersWait ? [accepted ? PREFER_ASYNC : PREFER] : []),
     ],
     ...(schema && {
-      requestBody: { required: !mayLackBody, content: { ...contentOf(schema, bodyExample, 'request'), ...more } },
+      requestBody: { required: !call.mayLackBody, content: { ...contentOf(schema, bodyExample, 'request'), ...more } },
     }),
     responses: {
       200: {
@@ -52,12 +51,12 @@ export function operationOf(id: string, call: Call, more: JsonObject = {}): Json
           content: contentOf(referenceTo(accepted.answer), accepted.example, rootOf(accepted.answer)),
         },
       }),
-      ...problemsOf([...new Set([...USUAL_PROBLEMS, ...problems])]),
+      ...problemsOf([...USUAL_PROBLEMS, ...problems]),
     },
   }
 }
 
-export const schemaOperation = (): JsonObject => ({
+export const schemaOperation = () => ({
   operationId: 'getSchema',
   tags: ['flux-api'],
   summary: 'The XML Schema of the answers',
@@ -95,44 +94,32 @@ export const RATE_HEADERS = {
   'RateLimit-Policy': 'Of a token with a rate: so many calls in so many seconds',
 }
 
-export const parametersOf = (place: 'path' | 'query', shape: FieldShape): JsonObject[] =>
+export const parametersOf = (place: 'path' | 'query', shape: FieldShape) =>
   Object.entries(shape).map(([name, type]) => {
     const { description, ...schema } = fieldSchema(type)
-    return {
-      in: place,
-      name,
-      schema,
-      required: place === 'path' || isRequired(type),
-      ...(description !== undefined && { description }),
-    }
+    const required = place === 'path' || !z.safeParse(type, undefined).success
+    return { in: place, name, schema, required, description }
   })
 
-const isRequired = (type: z.core.$ZodType): boolean => !z.safeParse(type, undefined).success
+/** The schema of the fields together, as clients send them. */
+export const objectOf = (shape: FieldShape): JsonObject => fieldSchema(z.strictObject(shape))
 
-export function objectOf(shape: FieldShape): JsonObject {
-  const fields = Object.entries(shape)
-  const properties = Object.fromEntries(fields.map(([name, type]) => [name, fieldSchema(type)]))
-  return {
-    type: 'object',
-    properties,
-    required: fields.flatMap(([name, type]) => (isRequired(type) ? [name] : [])),
-    additionalProperties: false,
-  }
-}
+/** The schema, in which each list says how XML names its elements (XML Object of OpenAPI), for generators of clients. */
+export const withListHints = (schema: object, item = 'item'): JsonObject =>
+  JSON.parse(JSON.stringify(schema), (_, part: unknown) => {
+    if (!isObject(part) || part['type'] !== 'array') return part
+    const items = Object.assign({}, part['items'], { xml: { name: item } })
+    return { ...part, items, xml: Object.assign({}, part['xml'], { wrapped: true }) }
+  })
 
 /** The content in JSON and XML. The example in XML is its text. */
-const contentOf = (schema: JsonObject, example: unknown, root: string): JsonObject =>
-  plain(
-    Object.fromEntries(
-      FORMATS.map((format) => [
-        format.type,
-        { schema, example: format.untyped ? format.encode(example, root) : example },
-      ]),
-    ),
+const contentOf = (schema: object, example: unknown, root: string) =>
+  Object.fromEntries(
+    FORMATS.map((format) => [
+      format.type,
+      { schema, example: format.untyped ? format.encode(example, root) : example },
+    ]),
   )
-
-/** The value without fields that are undefined. */
-const plain = (value: object): JsonObject => JSON.parse(JSON.stringify(value))
 
 const KEY_PARAMETER = {
   in: 'header',
@@ -143,10 +130,10 @@ const KEY_PARAMETER = {
 }
 
 /** References to responses, which the document describes once for all calls. */
-export const problemsOf = (statuses: readonly number[]): JsonObject =>
-  Object.fromEntries(statuses.toSorted().map((status) => [status, { $ref: `#/components/responses/Problem${status}` }]))
+export const problemsOf = (statuses: readonly number[]) =>
+  Object.fromEntries(statuses.map((status) => [status, { $ref: `#/components/responses/Problem${status}` }]))
 
-export const headersToldOf = (headers: { readonly [name: string]: string }): JsonObject =>
+export const headersToldOf = (headers: { readonly [name: string]: string }) =>
   Object.fromEntries(
     Object.entries(headers).map(([name, description]) => [
       name,
@@ -154,17 +141,16 @@ export const headersToldOf = (headers: { readonly [name: string]: string }): Jso
     ]),
   )
 
-const WWW_AUTHENTICATE = { 'WWW-Authenticate': 'Bearer, and what is wrong with the token (RFC 6750)' }
 const RETRY_AFTER = { 'Retry-After': 'Seconds after which to try again' }
 const PROBLEM_HEADERS: { readonly [status: number]: { readonly [name: string]: string } } = {
-  401: WWW_AUTHENTICATE,
+  401: { 'WWW-Authenticate': 'Bearer, and what is wrong with the token (RFC 6750)' },
   403: { 'WWW-Authenticate': 'Bearer, where a token with more rights would do (RFC 6750)' },
   409: { 'Retry-After': 'Seconds after which to try again, while the first request under a key is under way' },
   429: { ...RETRY_AFTER, ...RATE_HEADERS },
   503: RETRY_AFTER,
 }
 
-export function problemResponseOf(status: number): JsonObject {
+export function problemResponseOf(status: number) {
   const example = exampleOf(status)
   const content = Object.fromEntries(
     FORMATS.map((format) => [
@@ -172,5 +158,5 @@ export function problemResponseOf(status: number): JsonObject {
       { schema: referenceTo(problemSchema), example: format.untyped ? format.encodeProblem(example) : example },
     ]),
   )
-  return plain({ description: meaningsOf(status), headers: headersToldOf(PROBLEM_HEADERS[status] ?? {}), content })
+  return { description: meaningsOf(status), headers: headersToldOf(PROBLEM_HEADERS[status] ?? {}), content }
 }

@@ -4,19 +4,12 @@ import { createRequire } from 'node:module'
 import type { Hono } from 'hono'
 import { html } from 'hono/html'
 import { secureHeaders } from 'hono/secure-headers'
-import type { JsonObject } from '../../model/json/value.ts'
 import type { Env } from '../request/incoming.ts'
 import type { Answers } from '../answers/answers.ts'
 
-const require = createRequire(import.meta.url)
-const FILES = [
-  { name: 'swagger-ui.css', type: 'text/css', file: require.resolve('swagger-ui-dist/swagger-ui.css') },
-  {
-    name: 'swagger-ui-bundle.js',
-    type: 'text/javascript',
-    file: require.resolve('swagger-ui-dist/swagger-ui-bundle.js'),
-  },
-]
+const { resolve } = createRequire(import.meta.url)
+/** The files of Swagger UI, and their types. */
+const FILES = { 'swagger-ui.css': 'text/css', 'swagger-ui-bundle.js': 'text/javascript' }
 
 /** `validatorUrl: null` omits the badge that asks an external server whether the document is valid. */
 const START = 'SwaggerUIBundle({ url: "openapi.json", dom_id: "#docs", deepLinking: true, validatorUrl: null })\n'
@@ -46,9 +39,7 @@ const PAGE = html`<!doctype html>
 
 const ASK_AGAIN = { 'cache-control': 'no-cache' }
 
-export function addDocs(app: Hono<Env>, { answers }: { readonly answers: Answers }): void {
-  /** The files of Swagger UI, each in memory once. */
-  const files = new Map<string, Promise<Buffer<ArrayBuffer>>>()
+export function addDocs(app: Hono<Env>, answers: Answers): void {
   const pageHeaders = secureHeaders({
     contentSecurityPolicy: {
       defaultSrc: ["'none'"],
@@ -70,25 +61,12 @@ export function addDocs(app: Hono<Env>, { answers }: { readonly answers: Answers
   app.get('/docs/start.js', pageHeaders, (c) =>
     c.body(START, 200, { 'content-type': 'text/javascript; charset=utf-8', ...ASK_AGAIN }),
   )
-  for (const { name, type, file } of FILES) {
-    app.get(`/docs/${name}`, pageHeaders, async (c) => {
-      const content = files.get(name) ?? readFile(file).then((bytes) => Buffer.from(bytes))
-      files.set(name, content)
-      content.catch(() => files.delete(name))
-      return answers.bytes(
-        c,
-        await content,
-        { headers: { 'content-type': `${type}; charset=utf-8`, 'cache-control': 'max-age=3600' } },
-        { shared: true },
-      )
-    })
-  }
-}
-
-export interface FluxSchemaParts {
-  /** Makes the schema. */
-  readonly fluxSchema: () => JsonObject
-  readonly answers: Answers
+  for (const [name, type] of Object.entries(FILES))
+    app.get(`/docs/${name}`, pageHeaders, async (c) =>
+      answers.bytes(c, await readFile(resolve(`swagger-ui-dist/${name}`)), {
+        headers: { 'content-type': `${type}; charset=utf-8`, 'cache-control': 'max-age=3600' },
+      }),
+    )
 }
 
 const SCHEMA_HEADERS = {
@@ -101,7 +79,7 @@ const SCHEMA_HEADERS = {
  * The JSON Schema of .flux and .model files. It says nothing of this server, so anyone may read it, also editors in a
  * browser, of any origin.
  */
-export function addFluxSchema(app: Hono<Env>, { fluxSchema, answers }: FluxSchemaParts): void {
+export function addFluxSchema(app: Hono<Env>, answers: Answers, fluxSchema: () => object): void {
   /** The schema, in memory once it was asked for. */
   let bytes: Buffer<ArrayBuffer> | undefined
   app.get('/flux-schema.json', (c) => {

@@ -1,16 +1,14 @@
 // http: the calls that take many requests, a line each, as operations of the OpenAPI document; and CloudEvents.
 import { referenceTo } from '../../api/call.ts'
 import { STREAM_MOVES, type StreamCall } from '../../api/streams.ts'
-import type { JsonObject } from '../../model/json/value.ts'
 import { headersToldOf, objectOf, parametersOf, problemsOf, RATE_HEADERS, USUAL_PROBLEMS } from './operation.ts'
 
 const TYPES = ['application/x-ndjson', 'application/jsonl']
 
-const perLine = (schema: JsonObject, example: unknown): JsonObject =>
-  JSON.parse(JSON.stringify(Object.fromEntries(TYPES.map((type) => [type, { schema, example }]))))
+const perLine = (schema: object, example: unknown) =>
+  Object.fromEntries(TYPES.map((type) => [type, { schema, example }]))
 
-export function streamOperation(call: StreamCall): JsonObject {
-  const { id, summary, each, line, lineExample, answers, answerExample } = call
+export function streamOperation({ id, summary, each, line, lineExample, answers, answerExample }: StreamCall) {
   return {
     operationId: id,
     tags: ['flux-api'],
@@ -34,7 +32,7 @@ export function streamOperation(call: StreamCall): JsonObject {
 }
 
 /** Server-sent events, whose form OpenAPI can not describe: the schema is that of the data of moves. */
-export function movesOperation(): JsonObject {
+export function movesOperation() {
   const { summary, query, answer, answerExample, problems } = STREAM_MOVES
   return {
     operationId: 'streamMoves',
@@ -58,14 +56,12 @@ export function movesOperation(): JsonObject {
       200: {
         description: 'The stream has begun',
         headers: headersToldOf(RATE_HEADERS),
-        content: JSON.parse(
-          JSON.stringify({
-            'text/event-stream': {
-              schema: { ...referenceTo(answer), description: 'Data of the event `move`' },
-              example: answerExample,
-            },
-          }),
-        ),
+        content: {
+          'text/event-stream': {
+            schema: { ...referenceTo(answer), description: 'Data of the event `move`' },
+            example: answerExample,
+          },
+        },
       },
       ...problemsOf([...USUAL_PROBLEMS, ...problems]),
     },
@@ -73,7 +69,7 @@ export function movesOperation(): JsonObject {
 }
 
 const attribute = { type: 'string', minLength: 1 }
-const CLOUD_EVENT: JsonObject = {
+const CLOUD_EVENT = {
   type: 'object',
   description:
     'CloudEvents 1.0. `type` is the event and `data` the input; `source` and `id` are its eventId. Attributes may be ' +
@@ -94,7 +90,7 @@ const CLOUD_EVENT: JsonObject = {
   },
   required: ['specversion', 'type', 'source', 'id'],
 }
-const EXAMPLE: JsonObject = {
+const EXAMPLE = {
   specversion: '1.0',
   type: 'approve',
   source: '/shop',
@@ -104,7 +100,7 @@ const EXAMPLE: JsonObject = {
 }
 
 /** What the event call takes besides its own formats. */
-export const CLOUD_EVENTS: JsonObject = {
+export const CLOUD_EVENTS = {
   'application/cloudevents+json': { schema: CLOUD_EVENT, example: EXAMPLE },
   'application/cloudevents-batch+json': {
     schema: { type: 'array', items: CLOUD_EVENT, maxItems: 1000 },

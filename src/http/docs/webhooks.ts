@@ -1,46 +1,42 @@
 // http: describes the webhooks of the loaded services as paths of the OpenAPI document.
 import type { EndpointDescription, InputDescription } from '../../model/webhook.ts'
-import type { JsonObject } from '../../model/json/value.ts'
+import { problemsOf } from './operation.ts'
 
-/** Problems that any webhook may have. */
-export const WEBHOOK_PROBLEMS = [400, 413, 415, 500, 503, 504]
-
+const METHODS_WITHOUT_BODY = new Set(['get', 'head', 'options', 'trace'])
 /** The methods that a path of the document may have. */
-const METHODS: ReadonlySet<string> = new Set(['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'trace'])
-const WITHOUT_BODY: ReadonlySet<string> = new Set(['get', 'head', 'options', 'trace'])
+const METHODS = new Set([...METHODS_WITHOUT_BODY, 'put', 'post', 'delete', 'patch'])
 
-/**
- * `problems` returns the responses of these statuses. Of two paths that no request can distinguish, the first counts.
- */
-export function webhookPaths(
-  endpoints: readonly EndpointDescription[],
-  problems: (statuses: readonly number[]) => JsonObject,
-): JsonObject {
-  const items = new Map<
-    string,
-    { readonly path: string; readonly labels: readonly string[]; readonly operations: JsonObject }
-  >()
+/** Of two paths that no request can distinguish, the first counts. */
+export function webhookPaths(endpoints: readonly EndpointDescription[]) {
+  const paths: { [path: string]: { [method: string]: object } } = {}
+  /** By what they match: paths that differ only in the names of their parameters are one path. */
+  const templates = new Map<string, ReturnType<typeof templateOf>>()
+  /** How often each operation id was used. */
   const ids = new Map<string, number>()
   for (const endpoint of endpoints) {
-    if (/[?#]/.test(endpoint.urlPath)) continue
-    // Paths that differ only in the names of their parameters are one path.
-    const shape = endpoint.segments.map(({ literal }) => literal ?? '{}').join('/')
-    const item = items.get(shape) ?? { ...templateOf(endpoint), operations: {} }
-    items.set(shape, item)
-    for (const method of endpoint.httpMethods.map((each) => each.toLowerCase())) {
-      if (METHODS.has(method) && !Object.hasOwn(item.operations, method))
-        item.operations[method] = operationOf(endpoint, { method, labels: item.labels, ids, problems })
+    const { package: owner, fluxName, urlPath, segments, httpMethods } = endpoint
+    if (/[?#]/.test(urlPath)) continue
+    const shape = segments.map(({ literal }) => literal ?? '{}').join('/')
+    const template = templates.get(shape) ?? templateOf(endpoint)
+    templates.set(shape, template)
+    for (const method of httpMethods.map((each) => each.toLowerCase())) {
+      const operations = paths[template.path] ?? {}
+      if (!METHODS.has(method) || method in operations) continue
+      const id = `${owner}.${fluxName}.${method}`.replaceAll(/[^\w.-]/g, '_')
+      const count = (ids.get(id) ?? 0) + 1
+      ids.set(id, count)
+      const operationId = count === 1 ? id : `${id}.${count}`
+      paths[template.path] = {
+        ...operations,
+        [method]: { operationId, ...operationOf(endpoint, method, template.labels) },
+      }
     }
   }
-  return Object.fromEntries(
-    [...items.values()].flatMap(({ path, operations }) =>
-      Object.keys(operations).length > 0 ? [[path, operations] as const] : [],
-    ),
-  )
+  return paths
 }
 
-/** The path as a template. Each parameter has a label that is unique in the path and valid in a template. */
-function templateOf({ segments }: EndpointDescription): { readonly path: string; readonly labels: readonly string[] } {
+/** The path as a template. Each parameter has a label that is unique in the path and valid in it. */
+function templateOf({ segments }: EndpointDescription) {
   const labels: string[] = []
   const parts = segments.map(({ literal, parameter }) => {
     if (parameter === null) return encodeURIComponent(literal)
@@ -51,134 +47,101 @@ function templateOf({ segments }: EndpointDescription): { readonly path: string;
   return { path: `/api/${parts.join('/')}`, labels }
 }
 
-interface DecisionEnv {
-  readonly method: string
-  readonly labels: readonly string[]
-  /** How often each operation id was used. */
-  readonly ids: Map<string, number>
-  readonly problems: (statuses: readonly number[]) => JsonObject
-}
-
-function operationOf(endpoint: EndpointDescription, { method, labels, ids, problems }: DecisionEnv): JsonObject {
-  const { package: owner, fluxName, name, comment, inputs, segments, answers } = endpoint
-  const inPath = segments.flatMap(({ parameter }) => parameter ?? [])
-  const path = inPath.map((input, index) =>
+function operationOf(endpoint: EndpointDescription, method: string, labels: readonly string[]) {
+  const { package: owner, fluxName, name, comment, inputs, segments, answers, filters, scheme } = endpoint
+  const names = segments.flatMap(({ parameter }) => parameter ?? [])
+  const inPath = names.map((each, index) =>
     parameterOf(
       'path',
-      labels[index] ?? input,
-      inputs.find((each) => each.name === input) ?? { name: input, type: 'string', array: false, comment: null },
+      labels[index] ?? each,
+      inputs.find((input) => input.name === each) ?? { name: each, type: 'string', array: false, comment: null },
     ),
   )
-  const query = inputs
-    .filter((input) => !inPath.includes(input.name) && schemaOf(input) !== null)
+  const inQuery = inputs
+    .filter((input) => !names.includes(input.name) && schemaOf(input) !== null)
     .map((input) => parameterOf('query', input.name, input))
-  const id = `${owner}.${fluxName}.${method}`.replaceAll(/[^\w.-]/g, '_')
-  const count = (ids.get(id) ?? 0) + 1
-  ids.set(id, count)
   return {
-    operationId: count === 1 ? id : `${id}.${count}`,
     tags: ['webhooks'],
     summary: name ?? `${answers === 'sent' ? 'Send an event by' : 'Start'} ${fluxName} of ${owner}`,
-    ...(comment === null ? {} : { description: comment }),
+    ...(comment !== null && { description: comment }),
     security: [],
-    parameters: [...path, ...query],
-    ...(WITHOUT_BODY.has(method)
-      ? {}
-      : {
-          requestBody: {
-            description: 'Anything: the workflow sees it as $request.body',
-            content: { 'application/json': { schema: {} }, '*/*': { schema: {} } },
-          },
-        }),
-    responses: { ...answersOf(endpoint), ...problems(problemsOf(endpoint)) },
+    parameters: [...inPath, ...inQuery],
+    ...(!METHODS_WITHOUT_BODY.has(method) && { requestBody: ANYTHING }),
+    responses: {
+      ...(filters && { 204: { description: 'It is of no interest here: nothing was stored' } }),
+      ...ANSWERS[answers],
+      ...problemsOf([400, 413, 415, 500, 503, ...PROBLEMS[answers], ...(scheme === null ? [] : [401])]),
+    },
   }
 }
 
+const ANYTHING = {
+  description: 'Anything: the workflow sees it as $request.body',
+  content: { 'application/json': { schema: {} }, '*/*': { schema: {} } },
+}
+
 /** An input may also be sent as a header of its name, so none is required here. */
-function parameterOf(place: 'path' | 'query', label: string, input: InputDescription): JsonObject {
-  const where = `${label === input.name ? 'The input' : `The input ${input.name}`}${place === 'path' ? '' : ', here or as a header of its name'}`
+function parameterOf(place: 'path' | 'query', label: string, input: InputDescription) {
+  const { name, comment } = input
+  const which = label === name ? '' : ` ${name}`
+  const where = place === 'path' ? '' : ', here or as a header of its name'
   return {
     in: place,
     name: label,
     required: place === 'path',
     schema: schemaOf(input) ?? {},
-    description: input.comment === null ? where : `${where}: ${input.comment}`,
+    description: `The input${which}${where}${comment === null ? '' : `: ${comment}`}`,
   }
+}
+
+const [INTEGER, NUMBER] = [{ type: 'integer' }, { type: 'number' }]
+/** The values of types other than texts; null: they are not sent in a query. */
+const SCHEMAS: { readonly [type: string]: object | null } = {
+  any: {},
+  boolean: { type: 'boolean' },
+  byte: INTEGER,
+  short: INTEGER,
+  integer: INTEGER,
+  long: INTEGER,
+  bigInteger: INTEGER,
+  float: NUMBER,
+  double: NUMBER,
+  bigDecimal: NUMBER,
+  object: null,
+  model: null,
+  'byte[]': null,
 }
 
 /** null: values of this type are not sent in a query. */
-function schemaOf({ type, array }: InputDescription): JsonObject | null {
-  const single = singleOf(type)
+function schemaOf({ type, array }: InputDescription) {
+  const { [type]: single = { type: 'string' } } = SCHEMAS
   return single && array ? { type: 'array', items: single } : single
 }
 
-function singleOf(type: string): JsonObject | null {
-  switch (type) {
-    case 'boolean':
-      return { type: 'boolean' }
-    case 'byte':
-    case 'short':
-    case 'integer':
-    case 'long':
-    case 'bigInteger':
-      return { type: 'integer' }
-    case 'float':
-    case 'double':
-    case 'bigDecimal':
-      return { type: 'number' }
-    case 'object':
-    case 'model':
-    case 'byte[]':
-      return null
-    case 'any':
-      return {}
-    default:
-      return { type: 'string' }
-  }
-}
-
-/** Statuses of the problems that the endpoint may answer with. */
-const problemsOf = ({ scheme, answers }: EndpointDescription): number[] =>
-  [
-    ...WEBHOOK_PROBLEMS.filter((status) => answers === 'workflow' || status !== 504),
-    ...(scheme === null ? [] : [401]),
-    // No context has the id or key; the context can't take the event, or has too many.
-    ...(answers === 'sent' ? [404, 409, 429] : []),
-  ].sort((one, other) => one - other)
-
-function answersOf({ answers, filters }: EndpointDescription): JsonObject {
-  const filtered: JsonObject = filters ? { 204: { description: 'It is of no interest here: nothing was stored' } } : {}
-  switch (answers) {
-    case 'sent':
-      return { 200: SENT, ...filtered }
-    case 'accepted':
-      return { 202: { ...STORED, description: 'The context is stored, and goes on' }, ...filtered }
-    case 'workflow': {
-      const nothing = filters ? ', or it is of no interest here' : ''
-      return {
-        200: ANSWERED,
-        202: { ...STORED, description: 'The workflow waits, and has answered nothing yet' },
-        204: { description: `The workflow ended, and answers nothing${nothing}` },
-      }
-    }
-  }
-}
-
-const jsonOf = (properties: JsonObject): JsonObject => ({
+const jsonOf = (properties: object) => ({
   'application/json': { schema: { type: 'object', properties, required: Object.keys(properties) } },
 })
 
-const ANSWERED: JsonObject = {
-  description: 'What the workflow answers; it may choose another status',
-  content: { '*/*': { schema: {} } },
-}
-
-const STORED: JsonObject = {
+const STORED = {
   headers: { Location: { description: 'Where the context is shown', schema: { type: 'string' } } },
-  content: jsonOf({ contextId: { type: 'integer' }, status: { type: 'string' } }),
+  content: jsonOf({ contextId: INTEGER, status: { type: 'string' } }),
 }
 
-const SENT: JsonObject = {
-  description: 'The event was sent; `contextIds` are those that it moved or started, or that keep it',
-  content: jsonOf({ eventId: { type: 'string' }, contextIds: { type: 'array', items: { type: 'integer' } } }),
+/** By when the endpoint answers. */
+const ANSWERS = {
+  sent: {
+    200: {
+      description: 'The event was sent; `contextIds` are those that it moved or started, or that keep it',
+      content: jsonOf({ eventId: { type: 'string' }, contextIds: { type: 'array', items: INTEGER } }),
+    },
+  },
+  accepted: { 202: { ...STORED, description: 'The context is stored, and goes on' } },
+  workflow: {
+    200: { description: 'What the workflow answers; it may choose another status', content: { '*/*': { schema: {} } } },
+    202: { ...STORED, description: 'The workflow waits, and has answered nothing yet' },
+    204: { description: 'The workflow ended, and answers nothing; or the request is of no interest here' },
+  },
 }
+
+/** Statuses of further problems. Of events: no context has the id or key; it can't take the event, or has too many. */
+const PROBLEMS = { sent: [404, 409, 429], accepted: [], workflow: [504] }

@@ -1,9 +1,8 @@
 // http: the only place where a failure becomes a status and a problem document (RFC 9457).
 import { shortened } from '../../model/error-message.ts'
 import type { ContextId } from '../../model/context.ts'
-import type { Failure } from '../../model/failure.ts'
+import type { FieldError, Failure } from '../../model/failure.ts'
 import { JSON_FORMAT, type ProblemFormat } from './codecs.ts'
-import type { ShownProblem } from './html/problem.ts'
 
 /** For each kind of failure: its status, the end of its type, and its title. */
 const KINDS: { readonly [kind in Failure['kind']]: readonly [status: number, type: string, title: string] } = {
@@ -44,16 +43,19 @@ export const statusOf = ({ kind }: Failure): number => KINDS[kind][0]
 /** Most characters of a text in a problem. */
 const MAX_TEXT_CHARACTERS = 1000
 
-export interface ProblemDocument extends ShownProblem {
-  readonly contextId?: ContextId
+/** What failures say, each of them some. */
+interface Facts {
+  readonly detail: string
+  readonly errors?: readonly FieldError[]
+  readonly hint?: string
   readonly context?: object
+  readonly contextId?: ContextId
 }
 
-/** What failures say, each of them some. */
-type Facts = Pick<ProblemDocument, 'detail' | 'errors' | 'hint' | 'context' | 'contextId'>
+export type ProblemDocument = ReturnType<typeof problemOf>
 
 /** `instance`: the path of the request; left out where it is not known. */
-export function problemOf(failure: Failure, instance?: string): ProblemDocument {
+export function problemOf(failure: Failure, instance?: string) {
   const [status, type, title] = KINDS[failure.kind]
   const { detail, errors, hint, context, contextId }: Facts = failure
   return {
@@ -61,13 +63,17 @@ export function problemOf(failure: Failure, instance?: string): ProblemDocument 
     title,
     status,
     detail: short(detail),
-    ...(instance !== undefined && { instance: short(instance) }),
-    ...(errors && { errors: errors.map((one) => ({ pointer: short(one.pointer), detail: short(one.detail) })) }),
-    ...(hint !== undefined && { hint: short(hint) }),
-    ...(context && { context }),
-    ...(contextId !== undefined && { contextId }),
+    instance: instance && short(instance),
+    errors: errors?.map((one) => ({ pointer: short(one.pointer), detail: short(one.detail) })),
+    hint: hint && short(hint),
+    context,
+    contextId,
   }
 }
+
+/** Seconds after which the call may be tried again; undefined: it is not said. */
+export const retryAfterOf = (failure: Failure): number | undefined =>
+  'retryAfter' in failure ? Math.max(1, Math.ceil(failure.retryAfter)) : undefined
 
 /**
  * Cuts a text. It may quote the request several times, escaped, and an answer must not be many times as large as its
@@ -87,7 +93,7 @@ export const meaningsOf = (status: number): string =>
     .join('; ')
 
 /** The first kind of problem with that status, for descriptions. */
-export function exampleOf(status: number): ProblemDocument {
+export function exampleOf(status: number) {
   const [, type, title] = Object.values(KINDS).find(([each]) => each === status) ?? KINDS.internal
   return {
     type: `urn:actorflux:problem:${type}`,
@@ -133,7 +139,8 @@ export function problemAnswer(
     headers['www-authenticate'] = failure.token === 'none' ? 'Bearer' : 'Bearer error="invalid_token"'
   if (failure.kind === 'forbidden') headers['www-authenticate'] = 'Bearer error="insufficient_scope"'
   if (failure.kind === 'signatureInvalid' && failure.challenge !== null) headers['www-authenticate'] = failure.challenge
-  if ('retryAfter' in failure) headers['retry-after'] = String(Math.max(1, Math.ceil(failure.retryAfter)))
+  const retryAfter = retryAfterOf(failure)
+  if (retryAfter !== undefined) headers['retry-after'] = String(retryAfter)
   if (failure.kind === 'wrongMethod') headers['allow'] = failure.allow.join(', ')
   return { status: problem.status, headers, body: format.encodeProblem(problem) }
 }

@@ -11,8 +11,8 @@ import { overloaded } from '../../model/failure.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { FeedItem, MoveFeed } from '../../ports/feeds.ts'
 import { asksForAll, type CommittedMove, meaningOf } from '../../api/streams.ts'
-import { gapOf, heartbeatOf, openingOf, SseChunk } from './sse-chunk.ts'
-import { boundsOf, SseConnection, UNBOUNDED, type OpenRequest, type Shown } from './sse-connection.ts'
+import { gapOf, heartbeatOf, openingOf, SseChunk, type Shown } from './sse-chunk.ts'
+import { boundsOf, SseConnection, UNBOUNDED, type OpenRequest } from './sse-connection.ts'
 
 export interface BroadcasterOptions {
   readonly feed: MoveFeed
@@ -59,7 +59,6 @@ export class SseBroadcaster {
    */
   async open(request: OpenRequest): Promise<SseConnection | null> {
     const { feed } = this.#options
-    if (this.#ended !== null) throw overloaded(this.#ended)
     const shown = this.#shownTo(request)
     this.#bound.take(request.scope)
     let stream: SseConnection | null = null
@@ -97,7 +96,7 @@ export class SseBroadcaster {
     const [filters, seesAll] = [meaningOf(given), mayReadAll()]
     const sees = ({ message, facts }: CommittedMove) => seesAll || (!facts.secured && !this.#options.isSecured(message))
     const isAll = seesAll && asksForAll(filters)
-    return { group: JSON.stringify([seesAll, filters]), selection: { filters, isAll, sees }, seesAll }
+    return { group: JSON.stringify([seesAll, filters]), filters, sees, seesAll, isAll }
   }
 
   #listen(place: string): void {
@@ -137,9 +136,9 @@ export class SseBroadcaster {
         chunks = SseChunk.of(
           items.filter(({ id }) => feed.isBefore(place, id)),
           place,
-          shown.selection,
+          shown,
         )
-      else made.set(shown.group, (chunks ??= SseChunk.of(items, before, shown.selection)))
+      else made.set(shown.group, (chunks ??= SseChunk.of(items, before, shown)))
       stream.give(chunks, bounds)
       if (feed.isBefore(place, last)) stream.place = last
     }
@@ -168,7 +167,7 @@ export class SseBroadcaster {
     const query = { after: stream.place, limit: CATCH_UP_ITEMS, characters: CATCH_UP_CHARACTERS }
     const { items, end, isGap } = await feed.read(query)
     if (isGap) stream.tell(gapOf(stream.place, items[0]?.id ?? end, items.length > 0 ? null : end))
-    stream.give(SseChunk.of(items, stream.place, stream.shown.selection), UNBOUNDED)
+    stream.give(SseChunk.of(items, stream.place, stream.shown), UNBOUNDED)
     stream.place = end
     // An empty page may be older than what the others were given meanwhile.
     stream.isLive = !((items.length > 0 || this.#place !== place) && feed.isBefore(end, this.#place))
@@ -198,7 +197,7 @@ export class SseBroadcaster {
       stream.tellDropped()
       // A reader of few moves learns where the feed is, so that it can resume there though it was given nothing for
       // long.
-      if (this.#ticks % HEARTBEAT_TICKS === 0) stream.tell(heartbeatOf(isLive && !shown.selection.isAll ? place : null))
+      if (this.#ticks % HEARTBEAT_TICKS === 0) stream.tell(heartbeatOf(isLive && !shown.isAll ? place : null))
     }
   }
 }

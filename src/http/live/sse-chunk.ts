@@ -18,56 +18,46 @@ export const droppedOf = (count: number): string => eventOf('dropped', { count }
 export const gapOf = (from: string, to: string, place: string | null): string =>
   idOf(place) + eventOf('gap', { from, to })
 
-/** What a reader asks for, and may see. */
-export interface ReaderSelection {
+/** What a reader is shown: what it asks for, and may see. */
+export interface Shown {
+  /** The same for readers who are shown the same. */
+  readonly group: string
   readonly filters: MoveFilters
-  /** Whether it sees every move that fits. */
-  readonly isAll: boolean
   readonly sees: (move: CommittedMove) => boolean
+  /** Whether it sees secured services, too. */
+  readonly seesAll: boolean
+  /** Whether it sees every move. */
+  readonly isAll: boolean
 }
 
-/** Bytes of a chunk, about. */
-const CHUNK_BYTES = 32_768
+/** Characters of a chunk, about. */
+const CHUNK_CHARACTERS = 32_768
 
 /** Some events that are written at once, to all readers who are shown the same. */
 export class SseChunk {
   /** Moves among them. */
   readonly count: number
-  /** Moves, and the texts of gaps. */
-  readonly #events: readonly (FeedItem | string)[]
-  #bytes: Buffer | null = null
+  readonly bytes: Buffer
 
-  constructor(events: readonly (FeedItem | string)[]) {
-    this.#events = events
-    this.count = events.filter((event) => typeof event !== 'string').length
-  }
-
-  /** They are made when the first reader takes them. */
-  get bytes(): Buffer {
-    return (this.#bytes ??= Buffer.from(
-      this.#events
-        .map((event) => (typeof event === 'string' ? event : `id: ${event.id}\nevent: move\ndata: ${event.text}\n\n`))
-        .join(''),
-    ))
+  constructor(count: number, text: string) {
+    this.count = count
+    this.bytes = Buffer.from(text)
   }
 
   /** The events of those items that a reader asks for, and may see. `before`: the place before the first of them. */
-  static of(items: readonly FeedItem[], before: string, { filters, isAll, sees }: ReaderSelection): SseChunk[] {
+  static of(items: readonly FeedItem[], before: string, { filters, isAll, sees }: Shown): SseChunk[] {
     const chunks: SseChunk[] = []
-    let [events, characters]: [(FeedItem | string)[], number] = [[], 0]
-    const cut = () => {
-      if (events.length > 0) chunks.push(new SseChunk(events))
-      ;[events, characters] = [[], 0]
+    let [count, text] = [0, '']
+    for (const [at, { id, move, text: data }] of items.entries()) {
+      if (move === null) text += gapOf(items[at - 1]?.id ?? before, items[at + 1]?.id ?? id, id)
+      else if (isAll || (matchesMove(filters, move) && sees(move))) {
+        text += `id: ${id}\nevent: move\ndata: ${data}\n\n`
+        count += 1
+      }
+      if (text.length < CHUNK_CHARACTERS) continue
+      chunks.push(new SseChunk(count, text))
+      ;[count, text] = [0, '']
     }
-    for (const [at, item] of items.entries()) {
-      const { id, move, text } = item
-      if (move === null) events.push(gapOf(items[at - 1]?.id ?? before, items[at + 1]?.id ?? id, id))
-      else if (isAll || (matchesMove(filters, move) && sees(move))) events.push(item)
-      else continue
-      characters += text.length + id.length
-      if (characters >= CHUNK_BYTES) cut()
-    }
-    cut()
-    return chunks
+    return text === '' ? chunks : [...chunks, new SseChunk(count, text)]
   }
 }

@@ -1,7 +1,7 @@
 // http: one stream of moves, to one reader. What a slow reader has not taken is bounded, and so is what all readers take in
 // a second: beyond that, moves are counted and not written, and the reader is told how many they were.
 import type { MoveFilters } from '../../api/streams.ts'
-import { byeOf, droppedOf, type ReaderSelection, type SseChunk } from './sse-chunk.ts'
+import { byeOf, droppedOf, type Shown, type SseChunk } from './sse-chunk.ts'
 
 /** Where the bytes of a stream go. */
 export interface Sink {
@@ -22,13 +22,6 @@ export interface OpenRequest {
   readonly mayReadAll: () => boolean
   /** Called when all servers tell of their commits, with the first bytes. Null: the reader is gone. */
   readonly begin: (opening: string) => Sink | null
-}
-
-/** What a reader is shown. `group`: the same for readers who are shown the same. `seesAll`: also secured services. */
-export interface Shown {
-  readonly group: string
-  readonly selection: ReaderSelection
-  readonly seesAll: boolean
 }
 
 /**

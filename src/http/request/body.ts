@@ -1,7 +1,7 @@
 // http: reads the body of a call, and checks its format, size and encoding. The schemas check the content.
 import type { Context } from 'hono'
 import type { ByteBudget, BudgetShare } from '../../model/byte-budget.ts'
-import { FluxError, unsupportedType } from '../../model/failure.ts'
+import { tooLarge, unsupportedType } from '../../model/failure.ts'
 import type { Json } from '../../model/json/value.ts'
 import type { JsonLimits } from '../../model/json/text.ts'
 import { FORMATS, type Codec } from '../formats/codecs.ts'
@@ -46,8 +46,7 @@ export function hasBody(c: Context<Env>): boolean {
 
 /** @throws FluxError for what isn't to be read */
 export function decodeBody(bytes: Buffer, format: Codec, options: XmlOptions): Json {
-  if (bytes.length > format.maxBytes)
-    throw new FluxError({ kind: 'tooLarge', detail: `a body of ${format.type} has at most ${format.maxBytes} bytes` })
+  if (bytes.length > format.maxBytes) throw tooLarge(`a body of ${format.type} has at most ${format.maxBytes} bytes`)
   return format.decode(bodyText(bytes), options)
 }
 
@@ -60,9 +59,16 @@ export const parseBody = (bytes: Buffer, format: Codec, limits: JsonLimits): Rea
 /** The format of an uncompressed body that is one of the calls'. @throws FluxError `unsupportedType` */
 export function formatOfBody(c: Context<Env>): Codec {
   const format = typeOfBody(c, FORMATS)
-  const coding = headerOf(c, 'content-encoding')?.toLowerCase() ?? 'identity'
-  if (coding !== 'identity') throw unsupportedType('the body must not be compressed')
+  requireUncompressed(c)
   return format
+}
+
+/** In lower case, the coding of the body; `identity`: it is not compressed. */
+export const codingOf = (c: Context<Env>): string => headerOf(c, 'content-encoding')?.trim().toLowerCase() || 'identity'
+
+/** @throws FluxError `unsupportedType` */
+export function requireUncompressed(c: Context<Env>): void {
+  if (codingOf(c) !== 'identity') throw unsupportedType('the body must not be compressed')
 }
 
 /** Which of the formats the body has. @throws FluxError `unsupportedType`: none of them, or not in UTF-8 */

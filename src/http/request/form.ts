@@ -27,23 +27,16 @@ export function fieldsToJson(fields: FormFields<Json>): JsonObject {
 
 /**
  * The fields of a query, or of a body of `application/x-www-form-urlencoded`.
- * @throws FluxError `malformed` for what is not UTF-8, and an invalid escape; what `tooMany` gives for more than
- * `maxParts` fields
+ * @param kind of the failure for more than `maxParts` fields
+ * @throws FluxError `malformed` for an invalid escape
  */
 export function formFieldsOf(
-  bytes: Buffer,
-  maxParts: number,
-  tooMany = () => new FluxError({ kind: 'tooLarge', detail: `the form has more than ${maxParts} fields` }),
+  text: string,
+  maxParts = Infinity,
+  kind: 'tooLarge' | 'malformed' = 'tooLarge',
 ): FormFields<string> {
-  const pairs = pairsIn(utf8Of(bytes))
-  if (pairs.length > maxParts) throw tooMany()
-  return fieldsOf(pairs)
-}
-
-export const pairsIn = (text: string): string[] => text.split('&').filter((pair) => pair !== '')
-
-/** The fields of pairs such as `a=1`. @throws FluxError `malformed` */
-export function fieldsOf(pairs: readonly string[]): FormFields<string> {
+  const pairs = text.split('&').filter((pair) => pair !== '')
+  if (pairs.length > maxParts) throw new FluxError({ kind, detail: `there are more than ${maxParts} fields` })
   const fields: FormFields<string> = new Map()
   for (const pair of pairs) {
     const equals = pair.indexOf('=')
@@ -75,7 +68,7 @@ export async function readForm(
   if (type !== 'application/x-www-form-urlencoded') throw unsupportedType('the body must be a form')
   const hold = inFlight.hold()
   try {
-    return await readBytes(c, { limit: maxBody, charge: hold.resize }, (bytes) => formFieldsOf(bytes, maxParts))
+    return await readBytes(c, { limit: maxBody, charge: hold.resize }, (bytes) => formFieldsOf(utf8Of(bytes), maxParts))
   } finally {
     hold.release()
   }

@@ -6,7 +6,7 @@ import { formatOf } from '../formats/negotiate.ts'
 import { decodeBody, type BodyLimits } from '../request/body.ts'
 import { fieldsToJson, formFieldsOf } from '../request/form.ts'
 import { readMultipart } from '../request/multipart.ts'
-import { bodyText, readHeaderValue, requireUtf8 } from '../request/text.ts'
+import { bodyText, readHeaderValue, requireUtf8, utf8Of } from '../request/text.ts'
 
 export interface WebhookLimits extends BodyLimits {
   /** Most fields of a form or a query. */
@@ -26,20 +26,26 @@ export interface WebhookBody {
  * `unsupportedType` for a charset other than UTF-8
  */
 export function decodeWebhookBody(bytes: Buffer, contentType: string | undefined, limits: WebhookLimits): WebhookBody {
-  const { value: type, parameters } = readHeaderValue(contentType ?? '')
-  if (type === 'multipart/form-data') return decoded(readMultipart(bytes, parameters.get('boundary'), limits))
+  const body = parsed(bytes, contentType ?? '', limits)
+  return body === undefined ? packed(bytes) : { body, encoded: false }
+}
+
+/** undefined: the type is not one that is decoded. */
+function parsed(bytes: Buffer, contentType: string, limits: WebhookLimits): Json | undefined {
+  const { value: type, parameters } = readHeaderValue(contentType)
+  if (type === 'multipart/form-data') return readMultipart(bytes, parameters.get('boundary'), limits)
   const format = type === '' ? null : formatOf(type, FORMATS)
   const isForm = type === 'application/x-www-form-urlencoded'
-  if (format || isForm || type.startsWith('text/')) requireUtf8(parameters.get('charset'))
-  if (isForm) return decoded(fieldsToJson(formFieldsOf(bytes, limits.maxParts)))
-  if (format === null && type.startsWith('text/')) return decoded(bodyText(bytes))
-  const isData = format !== null && bytes.length > 0
-  return isData ? decoded(finite(decodeBody(bytes, format, { ...limits, foreign: true }))) : packed(bytes)
+  const isText = type.startsWith('text/')
+  if (format || isForm || isText) requireUtf8(parameters.get('charset'))
+  if (isForm) return fieldsToJson(formFieldsOf(utf8Of(bytes), limits.maxParts))
+  if (format === null) return isText ? bodyText(bytes) : undefined
+  return bytes.length === 0 ? null : finite(decodeBody(bytes, format, { ...limits, foreign: true }))
 }
 
 /** The bytes as base64; null if there are none. */
 export const packed = (bytes: Buffer): WebhookBody =>
-  bytes.length === 0 ? decoded(null) : { body: bytes.toString('base64'), encoded: true }
+  bytes.length === 0 ? { body: null, encoded: false } : { body: bytes.toString('base64'), encoded: true }
 
 /**
  * JSON text may contain numbers beyond the range of a double, which become infinities: they are replaced by null, in
@@ -56,5 +62,3 @@ function finite(data: Json): Json {
   }
   return data
 }
-
-const decoded = (body: Json): WebhookBody => ({ body, encoded: false })

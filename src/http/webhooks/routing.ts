@@ -2,25 +2,31 @@
 import type { Context } from 'hono'
 import { FluxError } from '../../model/failure.ts'
 import { isSecretName } from '../../model/secret-names.ts'
-import type { Endpoint, FoundEndpoint, WebhookApi } from '../../model/webhook.ts'
+import type { Endpoint, WebhookApi } from '../../model/webhook.ts'
 import type { Env } from '../request/incoming.ts'
 import { unescaped } from '../request/text.ts'
-import { noteRoute } from '../socket/observe.ts'
+import { noteRoute, pathShown } from '../socket/observe.ts'
 import { TimedResponse } from '../socket/response.ts'
 
 /** The prefix of webhooks. */
 export const WEBHOOKS = '/api'
 
-/** An endpoint with the parameters of the path, decoded. */
-export type MatchedEndpoint = Extract<FoundEndpoint, { readonly endpoint: Endpoint }>
-
-/** @throws FluxError `noRoute`, `wrongMethod`, `malformed` for a path with a malformed escape */
-export function endpointOf(webhooks: WebhookApi, c: Context<Env>): MatchedEndpoint {
-  const found = webhooks.find(c.req.method, segmentsOf(c.req.url))
-  if (found === null) throw new FluxError({ kind: 'noRoute', detail: 'no webhook is at this path' })
-  if ('endpoint' in found) return found
-  const detail = `this webhook takes ${found.allow.join(', ')}`
-  throw new FluxError({ kind: 'wrongMethod', detail, allow: found.allow })
+/**
+ * The endpoint, with the parameters of the path, decoded. Logs a request for which there is none.
+ * @throws FluxError `noRoute`, `wrongMethod`, `malformed` for a path with a malformed escape
+ */
+export function findEndpoint(c: Context<Env>, webhooks: WebhookApi) {
+  const { method, url } = c.req
+  try {
+    const found = webhooks.find(method, segmentsOf(url))
+    if (found === null) throw new FluxError({ kind: 'noRoute', detail: 'no webhook is at this path' })
+    if ('endpoint' in found) return found
+    const detail = `this webhook takes ${found.allow.join(', ')}`
+    throw new FluxError({ kind: 'wrongMethod', detail, allow: found.allow })
+  } catch (error) {
+    if (error instanceof FluxError) webhooks.unmatched({ method, path: pathShown(c), reason: error.failure.detail })
+    throw error
+  }
 }
 
 /**

@@ -2,17 +2,19 @@
 // engine judges it. Every request to an endpoint ends as one delivery.
 import type { Context, Hono } from 'hono'
 import type { BudgetShare, ByteBudget } from '../../model/byte-budget.ts'
-import { FluxError, serverPaused } from '../../model/failure.ts'
-import type { WebhookApi } from '../../model/webhook.ts'
+import { FluxError, malformed, serverPaused, type Failure } from '../../model/failure.ts'
+import type { JsonObject } from '../../model/json/value.ts'
+import type { Delivery, Settlement, WebhookApi } from '../../model/webhook.ts'
 import type { Answers } from '../answers/answers.ts'
-import { answerFormat, JSON_FORMAT } from '../formats/codecs.ts'
-import { statusOf } from '../formats/problem.ts'
+import { answerFormat, JSON_FORMAT, type Codec } from '../formats/codecs.ts'
 import type { BodyAdmission } from '../request/body.ts'
 import { headerOf, idempotencyKeyOf, readBytes, type Env } from '../request/incoming.ts'
 import { pathShown, traceOf } from '../socket/observe.ts'
-import { deliveryOf, respond, type DeliveryInProgress, type DoorReply, type ReplyOptions } from './reply.ts'
-import { readWebhookRequest, unreadRequest, type WebhookLimits } from './request.ts'
-import { endpointOf, noteEndpoint, WEBHOOKS, type MatchedEndpoint } from './routing.ts'
+import type { WebhookLimits } from './body.ts'
+import { prepareReply, settlementOf, type DoorReply } from './reply.ts'
+import { readWebhookRequest, unreadRequest } from './request.ts'
+import type { ReadyResponse } from './response.ts'
+import { findEndpoint, noteEndpoint, WEBHOOKS } from './routing.ts'
 import { handshakeOf, proofHeaderOf, SignatureVerifier, type VerifierOptions } from './signature-verifier.ts'
 
 export interface WebhookOptions extends WebhookLimits, BodyAdmission, VerifierOptions {
@@ -30,7 +32,8 @@ export interface WebhookOptions extends WebhookLimits, BodyAdmission, VerifierOp
    */
   readonly unverified: ByteBudget
   readonly answers: Answers
-  readonly refuse: ReplyOptions['refuse']
+  /** Writes a problem. */
+  readonly refuse: (c: Context<Env>, failure: Failure) => Response
   /** Whether the server takes no webhooks yet; left out: it does. */
   readonly isPaused?: () => boolean
 }
@@ -38,128 +41,120 @@ export interface WebhookOptions extends WebhookLimits, BodyAdmission, VerifierOp
 /** Bytes of memory that a waiting caller takes: a connection, and the state of its context. */
 const WAITING_BYTES = 16 * 1024
 
+/** Of a request that a fault of the server ended. */
+const FAULT: Settlement = {
+  outcome: 'failed',
+  status: 500,
+  contextId: null,
+  reason: 'a fault of the server: see its log',
+}
+
+/** What is known of one request to an endpoint. */
+interface DeliveryInProgress extends Pick<Delivery, 'deliveryId' | 'endpoint' | 'time'> {
+  /** In which data is answered. */
+  format: Codec
+  idempotencyKey: string | null
+  /** As long as no context has it; null: it is not verified. */
+  request: JsonObject | null
+  rawBody: Uint8Array | null
+}
+
 export function addWebhooks(app: Hono<Env>, options: WebhookOptions): void {
-  const { webhooks, waiting, unverified, inFlight, secrets, isPaused } = options
+  const { webhooks, maxBody, secrets, isPaused, log } = options
   const verifier = new SignatureVerifier(options)
   app.all(`${WEBHOOKS}/*`, async (c) => {
-    const found = matched(c, webhooks)
-    const { endpoint } = found
+    const { endpoint, parameters } = findEndpoint(c, webhooks)
     noteEndpoint(c, endpoint)
     if (isPaused?.()) throw serverPaused()
-    const delivery: DeliveryInProgress = {
-      endpoint,
-      method: c.req.method,
-      path: pathShown(c),
-      ...webhooks.arrival(),
-      reply: null,
-      request: null,
-      rawBody: null,
-      format: JSON_FORMAT,
-      keyed: false,
+    const nothing = { format: JSON_FORMAT, idempotencyKey: null, request: null, rawBody: null }
+    const delivery: DeliveryInProgress = { ...webhooks.arrival(), endpoint, ...nothing }
+    const [{ method }, path] = [c.req, pathShown(c)]
+    const [waiting, unverified, inFlight] = [options.waiting.hold(), options.unverified.hold(), options.inFlight.hold()]
+    let settlement = FAULT
+    const charge = (bytes: number) => {
+      unverified.resize(bytes)
+      inFlight.resize(bytes)
     }
-    const settle = (result: Parameters<typeof deliveryOf>[1]) => {
-      const settled = deliveryOf(delivery, result, webhooks.now())
-      const { reason } = settled
-      webhooks.settled(reason === null ? settled : { ...settled, reason: secrets.redactor().text(reason) })
+    const receive = (body: Buffer) => {
+      unverified.release()
+      const refusal = verifier.refusalOf(c, endpoint, body, webhooks.now())
+      if (refusal) return refusal
+      // Strangers must not use up the places of those who wait.
+      waiting.resize(WAITING_BYTES)
+      return passed(c, body, parameters, delivery, options, inFlight)
     }
-    const shares = { wait: waiting.hold(), arriving: unverified.hold(), hold: inFlight.hold() }
     try {
-      delivery.reply = await receive(c, options, { ...shares, found, delivery, verifier })
-      const response = await respond(c, delivery.reply, { ...options, format: delivery.format, keyed: delivery.keyed })
-      settle({ status: response.status })
-      return response
+      const reply = await readBytes(c, { limit: maxBody, charge, trustsLength: false }, receive)
+      const prepared = prepareReply(reply, delivery.format)
+      settlement = prepared.settlement
+      const { outcome, contextId, reason } = settlement
+      // A repeat is no news.
+      if (outcome === 'failed') {
+        const isUnsafe = 'answer' in reply && reply.answer.kind === 'response'
+        log[isUnsafe ? 'error' : 'warn']('the workflow behind a webhook failed', { contextId, path, reason })
+      }
+      const isReplay = delivery.idempotencyKey !== null && 'replayed' in reply && reply.replayed
+      return await respond(c, prepared.sent, isReplay, options)
     } catch (error) {
-      settle({ error })
+      if (settlement === FAULT && error instanceof FluxError) settlement = settlementOf(error.failure)
       throw error
     } finally {
-      for (const share of Object.values(shares)) share.release()
+      for (const share of [waiting, unverified, inFlight]) share.release()
+      const { deliveryId, time, request, rawBody } = delivery
+      const duration = Math.max(0, webhooks.now() - time)
+      const reason = settlement.reason && secrets.redactor().text(settlement.reason)
+      const settled = { deliveryId, endpoint, method, path, time, duration, replayOf: null, request, rawBody }
+      webhooks.settled({ ...settled, ...settlement, reason })
     }
   })
-}
-
-/** @throws FluxError when there is no such endpoint, which is logged */
-function matched(c: Context<Env>, webhooks: WebhookApi): MatchedEndpoint {
-  try {
-    return endpointOf(webhooks, c)
-  } catch (error) {
-    if (error instanceof FluxError && statusOf(error.failure) < 500)
-      webhooks.unmatched({ method: c.req.method, path: pathShown(c), reason: error.failure.detail })
-    throw error
-  }
-}
-
-interface Received {
-  readonly found: MatchedEndpoint
-  readonly delivery: DeliveryInProgress
-  readonly verifier: SignatureVerifier
-  /** Charged once the request is verified: strangers must not use up the places of those who wait. */
-  readonly wait: BudgetShare
-  /** Charged until the request is verified. */
-  readonly arriving: BudgetShare
-  /** Charged with the memory that the request takes. */
-  readonly hold: BudgetShare
-}
-
-/**
- * The body is passed on without a variable: once the context is stored, a waiting caller keeps nothing of the request in
- * memory.
- */
-function receive(c: Context<Env>, options: WebhookOptions, received: Received): Promise<DoorReply> {
-  const charge = (bytes: number) => {
-    received.arriving.resize(bytes)
-    received.hold.resize(bytes)
-  }
-  const reading = { limit: options.maxBody, charge, trustsLength: false }
-  return readBytes(c, reading, (rawBody) => passed(c, rawBody, options, received))
 }
 
 /** @throws FluxError when it is malformed; see also `WebhookApi.receive` */
 function passed(
   c: Context<Env>,
   rawBody: Buffer,
+  path: ReadonlyMap<string, string>,
+  delivery: DeliveryInProgress,
   options: WebhookOptions,
-  { found: { endpoint, parameters: path }, delivery, verifier, wait, arriving, hold }: Received,
+  inFlight: BudgetShare,
 ): DoorReply | Promise<DoorReply> {
-  const { webhooks, webhookTimeout } = options
-  arriving.release()
-  const refused = verifier.refusalOf(c, endpoint, { body: rawBody, nowMs: webhooks.now() })
-  if (refused) return refused
-  wait.resize(WAITING_BYTES)
-  const timeout = endpoint.timeout ?? webhookTimeout
+  const { endpoint, deliveryId, time } = delivery
+  const timeout = endpoint.timeout ?? options.webhookTimeout
   // What it asks for may be malformed, and then nothing must be done.
   delivery.format = answerFormat(headerOf(c, 'accept')) ?? JSON_FORMAT
   delivery.rawBody = rawBody
-  const about = { path, timeout, proofHeader: proofHeaderOf(endpoint), limits: options }
-  let call
+  const about = { path, timeout, proofHeader: proofHeaderOf(endpoint) }
+  let request
   try {
-    call = readWebhookRequest(c, rawBody, about)
+    request = readWebhookRequest(c, rawBody, about, options)
   } catch (error) {
     delivery.request = unreadRequest(c, rawBody, about)
     throw error
   }
-  delivery.request = call.request
-  const handshake = handshakeOf(endpoint, call.request['body'] ?? null)
+  delivery.request = request
+  const handshake = handshakeOf(endpoint, request['body'] ?? null)
   if (handshake) return { handshake }
   const idempotencyKey = idempotencyKeyOf(c) ?? null
-  delivery.keyed = idempotencyKey !== null
-  const { deliveryId, time } = delivery
+  delivery.idempotencyKey = idempotencyKey
   const onStarted = () => {
-    hold.release()
+    inFlight.release()
     delivery.request = delivery.rawBody = null
   }
-  return webhooks
-    .receive({
-      ...call,
-      endpoint,
-      deliveryId,
-      time,
-      timeout,
-      idempotencyKey,
-      replayOf: null,
-      onStarted,
-      traceparent: traceOf(c),
-    })
-    .catch(asBadRequest)
+  const call = { endpoint, deliveryId, time, timeout, idempotencyKey, request, rawBody, onStarted }
+  return options.webhooks.receive({ ...call, replayOf: null, traceparent: traceOf(c) }).catch(asBadRequest)
+}
+
+async function respond(
+  c: Context<Env>,
+  sent: ReadyResponse | Failure,
+  isReplay: boolean,
+  { answers, refuse }: WebhookOptions,
+): Promise<Response> {
+  if (isReplay) c.set('replayed', true)
+  if ('kind' in sent) return refuse(c, sent)
+  const response = await sent.send(c, answers)
+  if (isReplay) response.headers.set('Idempotency-Replayed', 'true')
+  return response
 }
 
 /**
@@ -168,5 +163,5 @@ function passed(
 function asBadRequest(error: unknown): never {
   if (!(error instanceof FluxError) || error.failure.kind !== 'invalid') throw error
   const { detail, errors } = error.failure
-  throw new FluxError({ kind: 'malformed', detail, errors })
+  throw malformed(detail, errors)
 }

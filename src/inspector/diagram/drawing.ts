@@ -5,6 +5,7 @@
 // - Where the file places all states, those above each other stay so, in their order.
 // - A definition with very many states or transitions is shown as a list. The diagram fits the width of its page;
 //   `#diagram` shows it large, by CSS alone.
+import { once } from 'node:events'
 import { createRequire } from 'node:module'
 import { Worker } from 'node:worker_threads'
 import type { ElkNode } from 'elkjs'
@@ -55,27 +56,16 @@ const MAX_DRAWINGS = 100
 
 /**
  * Makes drawings, one at a time, and remembers them by the content hashes of their definitions. It gives null for a
- * definition that is too large to be drawn, or has no states.
+ * definition that has no states, or could not be drawn.
  */
 export function drawingMaker() {
   /** The one that was asked for last comes last. */
   const made = new Map<string, Promise<Drawing | null>>()
   let last: Promise<Drawing | null> = Promise.resolve(null)
 
-  function make(hash: string, definition: JsonObject) {
-    last = last
-      .then(() => drawingOf(definition))
-      .catch(() => {
-        // No thread could start: it is made again when it is asked for.
-        made.delete(hash)
-        return null
-      })
-    return last
-  }
-
   return (hash: string, definition: JsonObject): Promise<Drawing | null> => {
-    const drawing = made.get(hash) ?? make(hash, definition)
-    made.delete(hash)
+    const drawing = made.get(hash) ?? last.then(() => drawingOf(definition)).catch(() => null)
+    if (!made.delete(hash)) last = drawing
     made.set(hash, drawing)
     const [oldest] = made.keys()
     if (made.size > MAX_DRAWINGS && oldest !== undefined) made.delete(oldest)
@@ -119,7 +109,7 @@ const LABEL = { 'elk.edgeLabels.inline': 'true' }
 /** States whose places differ by less than the width of one, as the file gives them times this, are one column. */
 const COLUMN_SCALE = 4
 
-/** null: it has no states, is too large, or took too long. */
+/** null: it has no states, or is too large. @throws Error when it takes too long, or no thread can start */
 export async function drawingOf(definition: JsonObject): Promise<Drawing | null> {
   const { states, edges, start } = graphOf(definition)
   if (states.length === 0 || states.length > MAX_DRAWN_STATES || edges.length > MAX_DRAWN_EDGES) return null
@@ -165,23 +155,18 @@ const THREAD = `
 const MAX_LAYOUT_MS = 30_000
 const MAX_THREAD_MB = 512
 
-/** What ELK makes of a graph; null: it took too long. */
-async function laidOut(graph: ElkNode & Pick<Drawing, 'start'>): Promise<Drawing | null> {
+/** What ELK makes of a graph. @throws Error when it takes too long, or no thread can start */
+async function laidOut(graph: ElkNode & Pick<Drawing, 'start'>): Promise<Drawing> {
   const thread = new Worker(THREAD, {
     eval: true,
     execArgv: [],
     workerData: graph,
     resourceLimits: { maxOldGenerationSizeMb: MAX_THREAD_MB },
   })
-  const timer = setTimeout(() => void thread.terminate(), MAX_LAYOUT_MS)
   try {
-    return await new Promise((resolve, reject) => {
-      thread.once('message', (text: string) => resolve(JSON.parse(text, rounded)))
-      thread.once('error', reject)
-      thread.once('exit', () => resolve(null))
-    })
+    const [text] = await once(thread, 'message', { signal: AbortSignal.timeout(MAX_LAYOUT_MS) })
+    return JSON.parse(text, rounded)
   } finally {
-    clearTimeout(timer)
     void thread.terminate()
   }
 }

@@ -113,10 +113,11 @@ function styleOfDrawings(): string {
 function drawnState({ state, x, y, width, height }: DrawnState, { counts, context, hrefOf }: Marks) {
   const { name, title, kind, comment, isEnd, calls } = state
   const isHere = context?.current === name
-  const classes = ['state', kind, isEnd && 'end', context?.stays.some((stay) => stay.state === name) && 'visited']
+  const wasHere = context?.stays.some((stay) => stay.state === name)
+  const classes = ['state', kind, isEnd && 'end', wasHere && 'visited', isHere && `here ${context.tone}`]
   const middle = y + height / 2
   return (
-    <a href={hrefOf(name)} class={[...classes, isHere && `here ${context.tone}`].filter(Boolean).join(' ')}>
+    <a href={hrefOf(name)} class={classes.filter(Boolean).join(' ')}>
       <title>{[name, calls, comment].filter(Boolean).join('\n')}</title>
       <rect x={x} y={y} width={width} height={height} rx={isEnd ? 22 : 6} />
       <path class="kind" d={KINDS[kind]} transform={`translate(${x + 10} ${middle - 7})`} />

@@ -1,14 +1,11 @@
 // pinned: a folder as a server has it, with what an earlier version wrote in its store.
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Log } from '../../../src/ports/log.ts'
 import { openLmdbStore, type EmbeddedStore } from '../../../src/store/lmdb/store.ts'
 import { newFolder } from '../../recorded/server.ts'
 import { SimulatedClock } from '../../support/simulated-clock.ts'
 import { fill, type Corpus } from './corpus.ts'
-
-const quiet = (): void => {}
-const log: Log = { trace: quiet, debug: quiet, info: quiet, warn: quiet, error: quiet }
+import { silent as log } from '../../support/silent.ts'
 
 /** The store of a folder, at the time of the corpus. */
 export const openData = (folder: string, { now }: Corpus): Promise<EmbeddedStore> =>

@@ -1,16 +1,13 @@
 // pinned: a Redis namespace as the commands that bring it about, with a name that stands for that of the namespace.
 import { Redis } from 'ioredis'
 import { ROW_SPACES } from '../../../src/model/rows.ts'
-import type { Log } from '../../../src/ports/log.ts'
 import type { EmbeddedStore } from '../../../src/store/lmdb/store.ts'
 import { explore } from '../../../src/store/redis/connection.ts'
 import { openRedisStore, type RedisStore } from '../../../src/store/redis/store.ts'
 import { fill, type Commands, type Corpus } from './corpus.ts'
+import { silent as log } from '../../support/silent.ts'
 
 const NAME = 'NAMESPACE'
-
-const quiet = (): void => {}
-const log: Log = { trace: quiet, debug: quiet, info: quiet, warn: quiet, error: quiet }
 
 export const openNamespace = async (url: string, namespace: string): Promise<RedisStore> =>
   openRedisStore({ address: await explore(url), namespace, partitions: 1, deadAfterMs: 60_000, log })

@@ -14,16 +14,18 @@ import { initialRecordOf } from '../../../src/engine/turn/start-request.ts'
 import { turnStateOf, type TurnState } from '../../../src/engine/interpreter/turn-state.ts'
 import type { JsonObject } from '../../../src/model/json/value.ts'
 import { stepRunner } from '../../../src/steps/runner.ts'
-import { quiet } from '../../definitions/catalog-files.ts'
+import { runs } from '../../support/effort.ts'
 import { generated } from './generated.ts'
+import { silent } from '../../support/silent.ts'
 
 const NOW = Date.UTC(2026, 0, 1)
 const HOUR = 3_600_000
 
 let catalog: Catalog
 beforeAll(async () => {
-  const runner = stepRunner({ log: quiet })
-  catalog = (await openCatalog({ folders: [join(import.meta.dirname, '../../../actors')], runner, log: quiet })).catalog
+  const runner = stepRunner({ log: silent })
+  catalog = (await openCatalog({ folders: [join(import.meta.dirname, '../../../actors')], runner, log: silent }))
+    .catalog
   runner.close()
 })
 
@@ -71,9 +73,9 @@ function eventsFor({ states }: CompiledFlux, { epoch, attempt }: TurnState, dept
 
 const DEPTH = 5
 /** Generated ones. */
-const SERVICES = 1000
+const SERVICES = runs(1000, 200)
 /** Transitions of these, at least. */
-const COMPARED = 5_000
+const COMPARED = 5 * SERVICES
 
 /**
  * Compares our way into XState with its public `transition()`, on those events that `choose` picks, wherever they lead.

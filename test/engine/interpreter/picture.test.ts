@@ -7,8 +7,9 @@ import type { CompiledFlux } from '../../../src/definitions/flux.ts'
 import { pictureOf } from '../../../src/engine/interpreter/picture.ts'
 import { nodeName } from '../../../src/engine/interpreter/nodes.ts'
 import { stepRunner } from '../../../src/steps/runner.ts'
-import { folderOf, open, quiet } from '../../definitions/catalog-files.ts'
+import { folderOf, open } from '../../definitions/catalog-files.ts'
 import { generated } from './generated.ts'
+import { silent } from '../../support/silent.ts'
 
 const picture = (flux: CompiledFlux) => JSON.parse(JSON.stringify(pictureOf(flux)))
 
@@ -24,9 +25,9 @@ function edgesOf(machine: AnyStateMachine, node: string) {
 const SERVICES = 100
 
 test('createMachine loads the picture of every example and of generated services, with each transition once', async () => {
-  const runner = stepRunner({ log: quiet })
+  const runner = stepRunner({ log: silent })
   const folders = [join(import.meta.dirname, '../../../actors')]
-  const examples = (await openCatalog({ folders, runner, log: quiet })).catalog.all()
+  const examples = (await openCatalog({ folders, runner, log: silent })).catalog.all()
   runner.close()
   for (const flux of [...examples, ...(await generated(SERVICES, 3))]) {
     const machine = createMachine(picture(flux))

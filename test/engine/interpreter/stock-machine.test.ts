@@ -17,8 +17,9 @@ import { SYSTEM } from '../../../src/model/caller.ts'
 import type { JsonObject } from '../../../src/model/json/value.ts'
 import type { ContextRecord } from '../../../src/model/context.ts'
 import { stepRunner } from '../../../src/steps/runner.ts'
-import { folderOf, open, quiet } from '../../definitions/catalog-files.ts'
+import { folderOf, open } from '../../definitions/catalog-files.ts'
 import { generated } from './generated.ts'
+import { silent } from '../../support/silent.ts'
 
 const NOW = Date.UTC(2026, 0, 1)
 const HOUR = 3_600_000
@@ -156,9 +157,9 @@ function drawn(seed: number) {
 
 let examples: readonly CompiledFlux[]
 beforeAll(async () => {
-  const runner = stepRunner({ log: quiet })
+  const runner = stepRunner({ log: silent })
   const folders = [join(import.meta.dirname, '../../../actors')]
-  examples = (await openCatalog({ folders, runner, log: quiet })).catalog.all()
+  examples = (await openCatalog({ folders, runner, log: silent })).catalog.all()
   runner.close()
 })
 

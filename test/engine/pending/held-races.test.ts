@@ -1,14 +1,14 @@
 // Events that are held: two servers that offer the same one, servers that die at any commit, and one that is slow.
-import { afterEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { CommitRequest, Store } from '../../../src/ports/store.ts'
 import type { Bench } from '../../support/engine.ts'
 import { withVerbs } from '../../support/stores.ts'
 import { cutOff, inMemory, onRedis, seenBy, seenByAll, pass, type World } from './world.ts'
+import { storesOf } from '../../support/effort.ts'
 
 const paid = (by: number, more: object = {}) => ({ event: 'paid', input: { by }, ttl: 86_400, ...more })
 
 let world: World
-afterEach(() => world.close())
 
 const startOn = (bench: Bench, count: number) => Promise.all(Array.from({ length: count }, () => bench.run('Order')))
 const pendingOn = async (bench: Bench) => (await bench.listPending({})).length
@@ -56,7 +56,7 @@ const waitingOn = async (bench: Bench, ids: readonly number[]) => {
   return views.filter(({ currentState }) => currentState === 'open').length
 }
 
-describe.each([1, 3])('in a store of %i partitions, a server that dies', (partitions) => {
+describe.each(storesOf([3, 1]))('in a store of %i partitions, a server that dies', (partitions) => {
   /** Commits that may still be made. */
   let left = Infinity
   const open = () => world.open({ wrap: (store) => cutOff(() => left)(counting(store, () => (left -= 1))) })

@@ -1,5 +1,5 @@
 // What it costs to look for held events goes with what is held, not with what a context waits for.
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { unavailable } from '../../../src/model/failure.ts'
 import type { Store } from '../../../src/ports/store.ts'
 import type { Bench } from '../../support/engine.ts'
@@ -31,7 +31,6 @@ describe.each([
     // The first server opens the store; those behind it share that, and the embedded one has only one.
     bench = openWorld === embedded ? await reopened(first, wrap) : await world.open({ wrap })
   })
-  afterEach(() => world.close())
 
   const reopened = async (first: Bench, wrap: (store: Store) => Store) => {
     await first.engine.close({ grace: 0 })
@@ -94,5 +93,4 @@ test('what is left of events that were not kept keeps no context from the events
   await bench.sendEvent({ contextId, event: 'go' })
   await pass(world)
   await expect.poll(() => seenBy(bench, contextId)).toEqual([1])
-  await world.close()
 })

@@ -1,7 +1,7 @@
 // Offers of held events to contexts of other partitions, while the clock stands still: a claim under which nobody takes
 // the event is given up at once, and whoever passed over it meanwhile is looked at again. What could not be looked at is
 // looked at soon.
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { LookUps } from '../../../src/engine/pending/matching.ts'
 import { keysOfHearers } from '../../../src/engine/record/index-keys.ts'
 import { unavailable } from '../../../src/model/failure.ts'
@@ -12,6 +12,7 @@ import { held, nextTurn, type Held } from '../../support/held.ts'
 import { SimulatedClock } from '../../support/simulated-clock.ts'
 import { emptyStore, withVerbs } from '../../support/stores.ts'
 import { inMemory, seenBy, seenByAll, type World } from './world.ts'
+import { silent as log } from '../../support/silent.ts'
 
 const PARTITIONS = 3
 const paid = { event: 'paid', input: { by: 1 }, ttl: 86_400 }
@@ -52,7 +53,6 @@ beforeEach(async () => {
     })
   bench = await world.open({ wrap })
 })
-afterEach(() => world.close())
 
 const go = (contextId: number) => bench.sendEvent({ contextId, event: 'go' })
 const end = (contextId: number) => bench.terminate({ contextId })
@@ -142,9 +142,6 @@ test('an event that was taken, though the store did not answer, is not offered a
   await settle()
   expect([await seenBy(bench, second), await bench.listPending({})]).toEqual([[], []])
 })
-
-const quiet = () => {}
-const log = { trace: quiet, debug: quiet, info: quiet, warn: quiet, error: quiet }
 
 const offer = () => Promise.resolve('passed' as const)
 

@@ -12,6 +12,7 @@ import { keysOfHearers } from '../../../src/engine/record/index-keys.ts'
 import type { StoredRow } from '../../../src/model/rows.ts'
 import { SimulatedClock } from '../../support/simulated-clock.ts'
 import { emptyStore } from '../../support/stores.ts'
+import { silent } from '../../support/silent.ts'
 
 const ROWS_AT_ONCE = 50
 const EVENTS_AT_ONCE = 500
@@ -40,7 +41,7 @@ async function swept(
 ) {
   const clock = new SimulatedClock()
   const [looked, errors]: [Set<number>, string[]] = [new Set(), []]
-  const log = { trace() {}, debug() {}, info() {}, warn() {}, error: (message: string) => void errors.push(message) }
+  const log = { ...silent, error: (message: string) => void errors.push(message) }
   const store = emptyStore({
     countRows: () => Promise.resolve(rows.length),
     highestId: () => Promise.resolve(1e6),

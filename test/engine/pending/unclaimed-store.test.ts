@@ -2,18 +2,18 @@
 // led to something is finished.
 import { expect, test } from 'vitest'
 import { homeOf, UnclaimedStore, type UnclaimedEvent } from '../../../src/engine/pending/unclaimed-store.ts'
-import { quiet } from '../../definitions/catalog-files.ts'
 import { Memory } from '../../../src/store/memory/memory.ts'
 import { MemoryStore } from '../../../src/store/memory/memory-store.ts'
 import { SimulatedClock } from '../../support/simulated-clock.ts'
 import { withVerbs } from '../../support/stores.ts'
+import { silent } from '../../support/silent.ts'
 
 const PARTITIONS = 3
 
 async function claimed() {
   const clock = new SimulatedClock()
   const store = new MemoryStore(new Memory({ now: () => clock.now(), silence: null, partitions: PARTITIONS }))
-  const held = new UnclaimedStore({ store, clock, log: quiet }, 1000)
+  const held = new UnclaimedStore({ store, clock, log: silent }, 1000)
   const receivedAt = clock.now()
   const said = { eventId: 'e', event: 'paid', input: {}, untyped: false, tags: ['a', 'b'], receipt: null }
   const event: UnclaimedEvent = { ...said, receivedAt, expiresAt: receivedAt + 60_000, roles: [], claim: null }
@@ -60,7 +60,7 @@ test('an event that is taken just when its claim is to be made void is taken', a
       return store.commit(request)
     },
   })
-  expect(await new UnclaimedStore({ store: slow, clock, log: quiet }, 1000).unclaimed(claim)).toBeNull()
+  expect(await new UnclaimedStore({ store: slow, clock, log: silent }, 1000).unclaimed(claim)).toBeNull()
   expect(await store.listRows({ space: 'held', prefix: '', limit: 9 })).toEqual([])
 })
 

@@ -1,16 +1,13 @@
 // Servers that share a store, and the services of the tests of held events.
 import { randomUUID } from 'node:crypto'
-import { rm } from 'node:fs/promises'
 import type { Store } from '../../../src/ports/store.ts'
 import { unavailable } from '../../../src/model/failure.ts'
-import { explore } from '../../../src/store/redis/connection.ts'
-import { openRedisStore } from '../../../src/store/redis/store.ts'
-import { inject } from 'vitest'
-import { Memory } from '../../../src/store/memory/memory.ts'
-import { MemoryStore } from '../../../src/store/memory/memory-store.ts'
 import { openBench, outputs, type Bench, type BenchOptions, type Files } from '../../support/engine.ts'
 import { SimulatedClock } from '../../support/simulated-clock.ts'
 import { withVerbs } from '../../support/stores.ts'
+import { SILENT_FEED } from '../../support/silent.ts'
+import { openRedis } from '../../support/redis-store.ts'
+import { BEAT_MS, SharedMemory } from '../../support/shared-memory.ts'
 
 /** `open` waits for `paid`, and keeps what that brings. */
 const order = (next: string) => ({
@@ -83,9 +80,6 @@ const WIDE: Files = {
   },
 }
 
-const quiet = (): void => {}
-const log = { trace: quiet, debug: quiet, info: quiet, warn: quiet, error: quiet }
-export const BEAT_MS = 1000
 /** More than a pause between two sweeps, and a lease, in steps. */
 const SWEPT = { steps: 25, ms: 1_000 }
 
@@ -93,81 +87,33 @@ export interface World {
   readonly clock: SimulatedClock
   /** A server on the store. */
   open(options?: BenchOptions): Promise<Bench>
-  close(): Promise<void>
 }
 
-type Opener = () => Promise<{ store: Store; clock?: SimulatedClock }>
-
-async function worldOf(openStore: Opener, isAlone: boolean): Promise<World> {
-  const first = await openStore()
-  const clock = first.clock ?? new SimulatedClock()
-  let given: Store | null = first.store
-  const closing: (() => Promise<unknown>)[] = []
-  return {
-    clock,
-    async open(options = {}) {
-      const store = given ?? (await openStore()).store
-      given = null
-      const bench = await openBench(
-        { ...FILES, ...WIDE },
-        { clock, store, ...(!isAlone && { others: others() }), ...options },
-      )
-      closing.push(async () => {
-        await bench.engine.close({ grace: 0 }).catch(quiet)
-        await rm(bench.folder, { recursive: true, force: true })
-      })
-      return bench
-    },
-    async close() {
-      for (const close of closing.toReversed()) await close()
-    },
-  }
-}
-
-const others = (): NonNullable<BenchOptions['others']> => ({
-  beat: BEAT_MS,
-  feed: {
-    notify: quiet,
-    onNotified: quiet,
-    notifyReady: quiet,
-    onReady: quiet,
-    watch: quiet,
-    onWatched: quiet,
-    close: () => Promise.resolve(),
-  },
+const worldOf = (clock: SimulatedClock, given: () => BenchOptions | Promise<BenchOptions>): World => ({
+  clock,
+  open: async (more = {}) => openBench({ ...FILES, ...WIDE }, { clock, ...(await given()), ...more }),
 })
 
 /** A store in memory, which servers share. */
-export function inMemory(partitions: number): Promise<World> {
-  const clock = new SimulatedClock()
-  const memory = new Memory({ now: () => clock.now(), silence: 7 * BEAT_MS, partitions })
-  return worldOf(async () => ({ store: new MemoryStore(memory), clock }), false)
+export async function inMemory(partitions: number): Promise<World> {
+  const shared = new SharedMemory(partitions)
+  return worldOf(shared.clock, () => shared.server())
 }
 
 /** A real Redis, in a namespace of its own. */
 export async function onRedis(partitions: number): Promise<World> {
-  const [address, namespace] = [await explore(inject('redisUrl')), `test-${randomUUID()}`]
-  return worldOf(async () => {
-    const store = await openRedisStore({ address, namespace, partitions, deadAfterMs: 600_000, log })
-    return { store, clock: new SimulatedClock(store.now()) }
-  }, false)
+  const options = { namespace: `test-${randomUUID()}`, partitions, deadAfterMs: 600_000 }
+  const first = await openRedis(options)
+  await first.close()
+  return worldOf(new SimulatedClock(first.now()), async () => ({
+    store: await openRedis(options),
+    others: { beat: BEAT_MS, feed: SILENT_FEED },
+  }))
 }
 
 /** The embedded store, for one server. */
-export function embedded(): Promise<World> {
-  const clock = new SimulatedClock()
-  const benches: Bench[] = []
-  return Promise.resolve({
-    clock,
-    async open(options = {}) {
-      const bench = await openBench({ ...FILES, ...WIDE }, { clock, onDisk: true, ...options })
-      benches.push(bench)
-      return bench
-    },
-    async close() {
-      for (const bench of benches) await bench.close()
-    },
-  })
+export async function embedded(): Promise<World> {
+  return worldOf(new SimulatedClock(), () => ({ onDisk: true }))
 }
 
 /** Has the store refuse all commits once so many were made: the server is as good as dead. */

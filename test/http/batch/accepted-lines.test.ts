@@ -1,8 +1,8 @@
 // Lines over real sockets, on both stores: contexts that are named by their keys keep the order of their lines, and an
 // event for many is answered by 202, while those behind it wait.
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { startRedis, type RedisServer } from '../../support/redis.ts'
+import { describe, expect, inject, test } from 'vitest'
 import { openLive, type Live } from '../live.ts'
+import { storesOf } from '../../support/effort.ts'
 
 /** Takes its events in one order only. */
 const SERVICES = {
@@ -26,13 +26,7 @@ interface Line {
   readonly ok?: number
 }
 
-let redis: RedisServer
 let live: Live
-beforeAll(async () => {
-  redis = await startRedis({ appendfsync: 'no' })
-})
-afterAll(() => redis.close())
-afterEach(() => live.close())
 
 async function send(path: string, lines: readonly object[]): Promise<Line[]> {
   const body = lines.map((line) => `${JSON.stringify(line)}\n`).join('')
@@ -43,9 +37,9 @@ async function send(path: string, lines: readonly object[]): Promise<Line[]> {
     .map((line) => JSON.parse(line))
 }
 
-describe.each(['embedded', 'Redis'] as const)('on the %s store', (kind) => {
+describe.each(storesOf(['embedded', 'Redis']))('on the %s store', (kind) => {
   const open = async () => {
-    const store = kind === 'Redis' ? { ACTORFLUX_REDIS_URL: redis.url, ACTORFLUX_PARTITIONS: '3' } : {}
+    const store = kind === 'Redis' ? { ACTORFLUX_REDIS_URL: inject('redisUrl'), ACTORFLUX_PARTITIONS: '3' } : {}
     live = await openLive(
       {
         ...store,

@@ -1,20 +1,14 @@
 // Many events in one request, a line each, against a whole server.
 import { gzipSync } from 'node:zlib'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { openLive, type Live } from '../live.ts'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { openLive, tokenOf, type Live } from '../live.ts'
 
 const NDJSON = 'application/x-ndjson'
 
 let live: Live
-let tokens: { reader: string; writer: string }
 beforeAll(async () => {
-  live = await openLive()
-  tokens = { reader: await live.token('reader', 'read'), writer: await live.token('writer', 'invoke') }
-  // The file of tokens is looked at every two seconds.
-  await vi.waitFor(
-    async () => expect((await live.call('GET', '/flux-api/contexts', { token: tokens.writer })).status).toBe(200),
-    { timeout: 10_000 },
-  )
+  const known = { reader: 'read', writer: 'invoke', limited: { role: 'invoke', rate: '4/m' } } as const
+  live = await openLive({}, undefined, known)
 })
 afterAll(() => live.close())
 
@@ -52,13 +46,9 @@ const hold = (contextId: number, eventId: string) => ({ event: 'hold', contextId
 const PROBLEM = { type: expect.any(String), title: expect.any(String), detail: expect.any(String) }
 
 test('each line counts for the rate of a token, and what is beyond it is refused by itself', async () => {
-  const token = await live.token('limited', 'invoke', undefined, '4/m')
-  const headers = { authorization: `Bearer ${token}` }
+  const headers = { authorization: `Bearer ${tokenOf('limited')}` }
   // The request itself is the first call; lines that can't be read count, and empty ones don't.
-  await vi.waitFor(async () => expect((await send('', headers)).headers.get('ratelimit')).toContain('r=3'), {
-    timeout: 10_000,
-    interval: 200,
-  })
+  expect((await send('', headers)).headers.get('ratelimit')).toContain('r=3')
   const lines = ['{"event":"nobody"}', '', 'no JSON', '{"event":"nobody"}', '{"event":"nobody"}', '']
   const answered = await send(lines.join('\n'), headers)
   expect(answered.headers.get('ratelimit')).toContain('r=2')
@@ -196,11 +186,13 @@ describe('a stream of events', () => {
       const answer = await send('{"event":"x"}\n', headers, path)
       expect([answer.status, answer.headers.get('content-type')?.includes('problem')]).toEqual([status, true])
     }
-    expect(linesOf((await send('{"event":"x"}\n', { authorization: `Bearer ${tokens.reader}` })).text)).toHaveLength(2)
+    expect(
+      linesOf((await send('{"event":"x"}\n', { authorization: `Bearer ${tokenOf('reader')}` })).text),
+    ).toHaveLength(2)
   })
 
   test('judges the rights of each line by its service', async () => {
-    const { reader, writer } = tokens
+    const [reader, writer] = [tokenOf('reader'), tokenOf('writer')]
     const secret = (await live.call('POST', '/flux-api/p/execute', { body: { fluxName: 'Secret' }, token: writer }))
       .json as { contextId: number }
     const lines = jsonLines([

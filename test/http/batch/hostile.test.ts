@@ -1,14 +1,14 @@
 // What strangers send as lines, over real connections.
+import { setTimeout as sleep } from 'node:timers/promises'
 import { once } from 'node:events'
 import { request, type ClientRequest, type IncomingMessage } from 'node:http'
 import { gzipSync } from 'node:zlib'
-import { afterEach, describe, expect, test, vi } from 'vitest'
-import { openLive, type Live } from '../live.ts'
+import { describe, expect, test, vi } from 'vitest'
+import { openLive, tokenOf, type Live } from '../live.ts'
 
 vi.setConfig({ testTimeout: 60_000 })
 
 let live: Live
-afterEach(() => live.close())
 
 /** A request whose body is still to come. */
 async function open(headers: { readonly [name: string]: string } = {}) {
@@ -43,9 +43,7 @@ describe('a stream', () => {
     const text = textOf(answer)
     for (let n = 0; n < 6; n += 1) {
       outgoing.write('{"event":"x"}\n')
-      await new Promise((resolve) => {
-        setTimeout(resolve, 500)
-      })
+      await sleep(500)
     }
     expect(lastOf(await text)).toEqual({
       done: false,
@@ -70,13 +68,8 @@ describe('a stream', () => {
   })
 
   test('beyond the bound is refused, until another one ends', async () => {
-    live = await openLive({ ACTORFLUX_MAX_STREAMS: '4' })
-    const token = await live.token('sender', 'invoke')
-    const asSender = () => open({ authorization: `Bearer ${token}` })
-    await vi.waitFor(
-      async () => expect((await live.call('GET', '/flux-api/contexts', { token })).status).toBe(200),
-      10_000,
-    )
+    live = await openLive({ ACTORFLUX_MAX_STREAMS: '4' }, undefined, { sender: 'invoke' })
+    const asSender = () => open({ authorization: `Bearer ${tokenOf('sender')}` })
     const first = await open()
     await open()
     const third = await open()

@@ -29,7 +29,7 @@ const shown = (lines: Iterable<Buffer | FluxError | null>): (string | number)[] 
 /** The same, without any care for memory. A refused line is shown as the length of its kind. */
 function plainly(bytes: Buffer): (string | number)[] {
   const text = bytes.toString('latin1')
-  return (text.startsWith('\u00ef\u00bb\u00bf') ? text.slice(3) : text)
+  return text
     .split('\n')
     .map((line) => line.replace(/\r$/, ''))
     .filter((line) => !/^[ \t\r]*$/.test(line) || line.length > LIMIT)
@@ -37,7 +37,7 @@ function plainly(bytes: Buffer): (string | number)[] {
 }
 
 const piece = fc.oneof(
-  fc.constantFrom('\n', '\r\n', '\n\n\n', ' ', '\t', '\r', '{}', '\u00ef\u00bb\u00bf'),
+  fc.constantFrom('\n', '\r\n', '\n\n\n', ' ', '\t', '\r', '{}'),
   fc.string({ maxLength: 30 }),
   fc.string({ minLength: 19, maxLength: 22 }),
 )

@@ -1,11 +1,11 @@
 // The stream of moves of one server, on both stores, over real sockets.
 import { Redis } from 'ioredis'
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { MoveMessage } from '../../../src/api/streams.ts'
 import { openStream, type StreamEvent } from '../../support/move-stream.ts'
 import { startRedis, type RedisServer } from '../../support/redis.ts'
-import { openLive, type Live } from '../live.ts'
+import { openLive, tokenOf, type Live } from '../live.ts'
 
 const isMove =
   (contextId: number, version?: number) =>
@@ -67,13 +67,6 @@ const start = async (live: Live, fluxName: string, input: object = {}, token?: s
 const send = (live: Live, event: string, contextId: number, more: object = {}) =>
   live.call('POST', `/flux-api/event?contextId=${contextId}`, { body: { event, ...more } })
 
-/** The server looks at its tokens now and then: resolves when it takes this one. */
-const untilKnown = (live: Live, token: string) =>
-  vi.waitFor(async () => expect((await live.call('GET', '/flux-api/contexts', { token })).status).toBe(200), {
-    timeout: 10_000,
-    interval: 20,
-  })
-
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 
 let redis: RedisServer
@@ -91,7 +84,7 @@ describe.each(['embedded', 'redis'])('the stream of moves, %s', (store) => {
   describe('of an open server', () => {
     let live: Live
     beforeAll(async () => {
-      live = await openLive(env(), SERVICES)
+      live = await openLive(env(), SERVICES, { admin: 'admin' })
     })
     afterAll(() => live.close())
 
@@ -257,8 +250,7 @@ describe.each(['embedded', 'redis'])('the stream of moves, %s', (store) => {
     })
 
     test('leaves out secured contexts for those who may not see them', async () => {
-      const token = await live.token(`t${store}`, 'admin')
-      await untilKnown(live, token)
+      const token = tokenOf('admin')
       const [anonymous, known] = [
         await openStream(live.url),
         await openStream(live.url, '', { authorization: `Bearer ${token}` }),
@@ -309,60 +301,52 @@ describe.each(['embedded', 'redis'])('the stream of moves, %s', (store) => {
   if (store === 'redis')
     test('keeps at least 10,000 messages, and at most 20,000', { timeout: 120_000 }, async () => {
       const live = await openLive(env(), SERVICES)
-      try {
-        const stream = await openStream(live.url)
-        await stream.when(() => stream.lastEventId() !== '')
-        const first = stream.lastEventId()
-        stream.close()
-        const startMany = async (count: number) => {
-          const body = Array.from({ length: count }, () => '{"fluxName":"Walk"}').join('\n')
-          await live.call('POST', '/flux-api/p/executes', { body, type: 'application/x-ndjson' })
-        }
-        await startMany(9999)
-        const again = await openStream(live.url, '', { 'last-event-id': first })
-        await again.when(() => again.events.length === 9999)
-        expect(again.events.every(({ event }) => event === 'move')).toBe(true)
-        again.close()
-        await startMany(12_001)
-        const late = await openStream(live.url, `?lastEventId=${first}`)
-        const last = await start(live, 'Door')
-        await late.until(isMove(last))
-        expect(late.events[0]).toMatchObject({ event: 'gap', data: { from: first, to: late.events[1]?.id } })
-        expect(late.events.length).toBeGreaterThan(10_000)
-        expect(late.events.length).toBeLessThanOrEqual(20_001)
-        late.close()
-      } finally {
-        await live.close()
+      const stream = await openStream(live.url)
+      await stream.when(() => stream.lastEventId() !== '')
+      const first = stream.lastEventId()
+      stream.close()
+      const startMany = async (count: number) => {
+        const body = Array.from({ length: count }, () => '{"fluxName":"Walk"}').join('\n')
+        await live.call('POST', '/flux-api/p/executes', { body, type: 'application/x-ndjson' })
       }
+      await startMany(9999)
+      const again = await openStream(live.url, '', { 'last-event-id': first })
+      await again.when(() => again.events.length === 9999)
+      expect(again.events.every(({ event }) => event === 'move')).toBe(true)
+      again.close()
+      await startMany(12_001)
+      const late = await openStream(live.url, `?lastEventId=${first}`)
+      const last = await start(live, 'Door')
+      await late.until(isMove(last))
+      expect(late.events[0]).toMatchObject({ event: 'gap', data: { from: first, to: late.events[1]?.id } })
+      expect(late.events.length).toBeGreaterThan(10_000)
+      expect(late.events.length).toBeLessThanOrEqual(20_001)
+      late.close()
     })
 
   test('tells a slow reader how many it missed', { timeout: 60_000 }, async () => {
     const live = await openLive(env(), SERVICES)
-    try {
-      const [slow, fast] = [await openStream(live.url), await openStream(live.url)]
-      slow.pause()
-      const tags = Array.from({ length: 60 }, (_, n) => `${n}${'x'.repeat(250)}`)
-      const body = Array.from({ length: 40 }, () => JSON.stringify({ fluxName: 'Walk', tags })).join('\n')
-      let sent = 0
-      // The system keeps some megabytes for the reader.
-      for (let round = 0; round < 24; round += 1) {
-        await live.call('POST', '/flux-api/p/executes', { body, type: 'application/x-ndjson' })
-        sent += 40
-        await fast.when(() => movesOf(fast.events).length === sent)
-      }
-      slow.resume()
-      await slow.until(({ event }) => event === 'dropped')
-      const last = await start(live, 'Door')
-      await slow.until(isMove(last))
-      const dropped = slow.events.flatMap(({ event, data }) =>
-        event === 'dropped' ? (data as { count: number }).count : [],
-      )
-      expect(dropped.reduce((sum, count) => sum + count, 0) + movesOf(slow.events).length).toBe(sent + 1)
-      slow.close()
-      fast.close()
-    } finally {
-      await live.close()
+    const [slow, fast] = [await openStream(live.url), await openStream(live.url)]
+    slow.pause()
+    const tags = Array.from({ length: 60 }, (_, n) => `${n}${'x'.repeat(250)}`)
+    const body = Array.from({ length: 40 }, () => JSON.stringify({ fluxName: 'Walk', tags })).join('\n')
+    let sent = 0
+    // The system keeps some megabytes for the reader.
+    for (let round = 0; round < 24; round += 1) {
+      await live.call('POST', '/flux-api/p/executes', { body, type: 'application/x-ndjson' })
+      sent += 40
+      await fast.when(() => movesOf(fast.events).length === sent)
     }
+    slow.resume()
+    await slow.until(({ event }) => event === 'dropped')
+    const last = await start(live, 'Door')
+    await slow.until(isMove(last))
+    const dropped = slow.events.flatMap(({ event, data }) =>
+      event === 'dropped' ? (data as { count: number }).count : [],
+    )
+    expect(dropped.reduce((sum, count) => sum + count, 0) + movesOf(slow.events).length).toBe(sent + 1)
+    slow.close()
+    fast.close()
   })
 
   test('says good-bye when the server stops', async () => {
@@ -375,43 +359,34 @@ describe.each(['embedded', 'redis'])('the stream of moves, %s', (store) => {
   })
 
   test('ends when the token is revoked or expires, and is bounded', async () => {
-    const live = await openLive(env({ ACTORFLUX_REQUIRE_AUTH: 'true', ACTORFLUX_MAX_READERS: '2' }), SERVICES)
-    try {
-      const [one, two] = [await live.token('one', 'read'), await live.token('two', 'read', Date.now() + 4000)]
-      await untilKnown(live, two)
-      expect((await openStream(live.url)).status).toBe(401)
-      const [first, second] = [await openStream(live.url, '', bearer(one)), await openStream(live.url, '', bearer(two))]
-      expect([first.status, second.status]).toEqual([200, 200])
-      const third = await openStream(live.url, '', bearer(one))
-      expect([third.status, third.headers['retry-after']]).toEqual([503, expect.any(String)])
-      third.close()
-      await second.ended
-      await live.revoke('one')
-      await first.ended
-      expect(first.events.at(-1)?.event).toBe('bye')
-    } finally {
-      await live.close()
-    }
+    const known = { one: 'read', two: { role: 'read', expires: Date.now() + 4000 } } as const
+    const live = await openLive(env({ ACTORFLUX_REQUIRE_AUTH: 'true', ACTORFLUX_MAX_READERS: '2' }), SERVICES, known)
+    const [one, two] = [tokenOf('one'), tokenOf('two')]
+    expect((await openStream(live.url)).status).toBe(401)
+    const [first, second] = [await openStream(live.url, '', bearer(one)), await openStream(live.url, '', bearer(two))]
+    expect([first.status, second.status]).toEqual([200, 200])
+    const third = await openStream(live.url, '', bearer(one))
+    expect([third.status, third.headers['retry-after']]).toEqual([503, expect.any(String)])
+    third.close()
+    await second.ended
+    await live.revoke('one')
+    await first.ended
+    expect(first.events.at(-1)?.event).toBe('bye')
   })
 
   test('can be read by pages of other origins, as they may call', async () => {
     const more = { ACTORFLUX_REQUIRE_AUTH: 'true', ACTORFLUX_CORS: 'https://other.example' }
-    const live = await openLive(env(more), SERVICES)
-    try {
-      const token = await live.token('page', 'admin')
-      await untilKnown(live, token)
-      const stream = await openStream(live.url, '', { ...bearer(token), origin: 'https://other.example' })
-      expect(stream.headers).toMatchObject({
-        'access-control-allow-origin': 'https://other.example',
-        'content-type': 'text/event-stream',
-        vary: 'Origin, Accept',
-      })
-      const id = await start(live, 'Door', {}, token)
-      await stream.until(isMove(id))
-      stream.close()
-    } finally {
-      await live.close()
-    }
+    const live = await openLive(env(more), SERVICES, { admin: 'admin' })
+    const token = tokenOf('admin')
+    const stream = await openStream(live.url, '', { ...bearer(token), origin: 'https://other.example' })
+    expect(stream.headers).toMatchObject({
+      'access-control-allow-origin': 'https://other.example',
+      'content-type': 'text/event-stream',
+      vary: 'Origin, Accept',
+    })
+    const id = await start(live, 'Door', {}, token)
+    await stream.until(isMove(id))
+    stream.close()
   })
 
   if (store === 'redis')
@@ -427,15 +402,11 @@ describe.each(['embedded', 'redis'])('the stream of moves, %s', (store) => {
       expect(await client.del(`{af:${settings.ACTORFLUX_NAMESPACE}:moves}:on`)).toBe(1)
       client.disconnect()
       const later = await openLive(settings, SERVICES)
-      try {
-        const again = await openStream(later.url, '', { 'last-event-id': stream.lastEventId() })
-        const id = await start(later, 'Door')
-        await again.until(isMove(id))
-        expect(again.events[0]).toMatchObject({ event: 'gap', data: { from: stream.lastEventId() } })
-        again.close()
-      } finally {
-        await later.close()
-      }
+      const again = await openStream(later.url, '', { 'last-event-id': stream.lastEventId() })
+      const id = await start(later, 'Door')
+      await again.until(isMove(id))
+      expect(again.events[0]).toMatchObject({ event: 'gap', data: { from: stream.lastEventId() } })
+      again.close()
     })
 
   if (store === 'redis')

@@ -40,9 +40,9 @@ export interface ShownProblem {
   readonly title: string
   readonly status: number
   readonly detail: string
-  readonly instance?: string
-  readonly errors?: readonly FieldError[]
-  readonly hint?: string
+  readonly instance?: string | undefined
+  readonly errors?: readonly FieldError[] | undefined
+  readonly hint?: string | undefined
 }
 
 /** The whole document. `html` escapes the values in it. */

@@ -28,7 +28,7 @@ export interface XmlOptions extends JsonLimits {
 
 interface Element {
   readonly name: string
-  readonly attributes: JsonObject
+  readonly attributes: Json | undefined
   readonly children: readonly unknown[]
 }
 interface Content {
@@ -48,9 +48,9 @@ const CDATA = '#cdata'
 export function decodeXml(text: string, { maxDepth, maxValues, foreign = false }: XmlOptions): Json {
   if (isBlank(text)) throw malformed('the body is empty')
   // One more level than in JSON, because a value of the deepest list or object is an element, too.
-  const [root] = contentOf(parse(scanXml(text, { maxNested: maxDepth + 1, maxValues }))).elements
+  const [root] = contentOf(parse(scanXml(text, maxDepth + 1))).elements
   if (root === undefined) throw notXml()
-  return new Reader({ maxValues, foreign }).value(root, maxDepth)
+  return new Reader(maxValues, foreign).value(root, maxDepth)
 }
 
 function parse(text: string): readonly unknown[] {
@@ -88,71 +88,50 @@ function contentOf(children: readonly unknown[]): Content {
       if (key === TEXT) text += resolveReferences(String(value))
       else if (key === CDATA) text += Array.isArray(value) && isObject(value[0]) ? String(value[0][TEXT] ?? '') : ''
       else if (key.startsWith(MARK) && Array.isArray(value))
-        elements.push({ name: key.replace(/^<+/, ''), attributes: attributesOf(child), children: value })
+        elements.push({ name: key.replace(/^<+/, ''), attributes: child[':@'], children: value })
     }
   }
   return { text, elements }
 }
 
-const NOTHING: JsonObject = {}
-const attributesOf = (node: JsonObject): JsonObject => (isObject(node[':@']) ? node[':@'] : NOTHING)
-
-/** Whether the content of an element fits its `type`. */
-const FITS: ReadonlyMap<string, (content: Content) => boolean> = new Map([
-  ['string', ({ elements }: Content) => elements.length === 0],
-  ['array', ({ text, elements }: Content) => isBlank(text) && elements.every(({ name }) => name === 'item')],
-  ['object', ({ text }: Content) => isBlank(text)],
-  ['null', ({ text, elements }: Content) => isBlank(text) && elements.length === 0],
-  ['boolean', ({ text, elements }: Content) => elements.length === 0 && /^(?:true|false)$/.test(trimSpace(text))],
-  ['number', ({ text, elements }: Content) => elements.length === 0 && isNumber(trimSpace(text))],
-])
-
-const isNumber = (text: string): boolean =>
-  /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[Ee][-+]?\d+)?$/.test(text) && Number.isFinite(Number(text))
+const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[Ee][-+]?\d+)?$/
 
 class Reader {
-  readonly #foreign: boolean
   readonly #maxValues: number
+  readonly #foreign: boolean
   #values = 0
 
-  constructor({ maxValues, foreign }: { readonly maxValues: number; readonly foreign: boolean }) {
-    this.#foreign = foreign
+  constructor(maxValues: number, foreign: boolean) {
     this.#maxValues = maxValues
+    this.#foreign = foreign
   }
 
   value(element: Element, depth: number): Json {
     this.#count(1)
-    const content = contentOf(element.children)
-    const { text, elements } = content
-    switch (this.#typeOf(element, content)) {
-      case 'array':
-        return elements.map((item) => this.value(item, below(depth)))
-      case 'object':
-        return this.#object(elements, below(depth))
-      case 'null':
-        return null
-      case 'boolean':
-        return trimSpace(text) === 'true'
-      case 'number':
-        return Number(trimSpace(text)) + 0
-      default:
-        return isEscaped(element, 'text') ? this.#unescape(text) : text
-    }
+    const { name, children } = element
+    const content = contentOf(children)
+    const type = attribute(element, 'type')
+    const typed = type === null ? undefined : this.#typed(type, element, content, depth)
+    if (typed !== undefined) return typed
+    if (type !== null && !this.#foreign)
+      throw malformed(
+        `<${name}> does not hold what its type says, or that is none of string, number, boolean, null, array, object`,
+      )
+    return this.#typed(typeOf(name, content), element, content, depth) ?? null
   }
 
-  #typeOf(element: Element, content: Content): string {
-    const { text, elements } = content
-    const type = attribute(element, 'type')
-    const fits = type === null ? undefined : FITS.get(type)
-    if (type !== null && fits?.(content)) return type
-    if (type !== null && !this.#foreign) {
-      throw malformed(
-        `<${element.name}> has ${fits ? `type ${type} and does not hold one` : 'a type that is none of string, number, boolean, null, array, object'}`,
-      )
-    }
-    if (elements.length === 0) return 'string'
-    if (!isBlank(text)) throw malformed(`<${element.name}> holds both text and elements`)
-    return elements.every(({ name }) => name === 'item') ? 'array' : 'object'
+  /** undefined: the content does not fit the type. */
+  #typed(type: string, element: Element, { text, elements }: Content, depth: number): Json | undefined {
+    const trimmed = trimSpace(text)
+    if (type === 'object') return trimmed === '' ? this.#object(elements, below(depth)) : undefined
+    if (type === 'array' && trimmed === '' && elements.every(isItem))
+      return elements.map((item) => this.value(item, below(depth)))
+    if (elements.length > 0) return undefined
+    if (type === 'string') return this.#unescaped(element, 'text', text)
+    if (type === 'null' && trimmed === '') return null
+    if (type === 'boolean' && (trimmed === 'true' || trimmed === 'false')) return trimmed === 'true'
+    const isNumber = type === 'number' && NUMBER.test(trimmed) && Number.isFinite(Number(trimmed))
+    return isNumber ? Number(trimmed) + 0 : undefined
   }
 
   /** Several elements of one name are a list, as other programs write lists. */
@@ -160,21 +139,15 @@ class Reader {
     const fields = new Map<string, Element[]>()
     for (const element of elements) {
       const key = this.#keyOf(element)
-      const earlier = fields.get(key)
-      if (earlier) earlier.push(element)
-      else fields.set(key, [element])
+      const same = fields.get(key) ?? []
+      same.push(element)
+      fields.set(key, same)
     }
     this.#count(fields.size)
     const result: JsonObject = {}
-    for (const [key, [first, ...others]] of fields) {
-      if (first === undefined) continue
-      setOwn(
-        result,
-        key,
-        others.length === 0
-          ? this.value(first, depth)
-          : [first, ...others].map((element) => this.value(element, below(depth))),
-      )
+    for (const [key, same] of fields) {
+      const [first = null, ...others] = same.map((one) => this.value(one, same.length > 1 ? below(depth) : depth))
+      setOwn(result, key, others.length > 0 ? [first, ...others] : first)
     }
     return result
   }
@@ -187,11 +160,12 @@ class Reader {
 
   #keyOf(element: Element): string {
     const name = element.name === 'entry' ? attribute(element, 'name') : null
-    if (name === null) return element.name
-    return isEscaped(element, 'name') ? this.#unescape(name) : name
+    return name === null ? element.name : this.#unescaped(element, 'name', name)
   }
 
-  #unescape(text: string): string {
+  /** `part`: what the text is of the element, whose attribute says which of the two are escaped. */
+  #unescaped(element: Element, part: 'name' | 'text', text: string): string {
+    if (!attribute(element, 'escaped')?.split(' ').includes(part)) return text
     try {
       return unescapeText(text)
     } catch (error) {
@@ -201,6 +175,15 @@ class Reader {
   }
 }
 
+/** The type of an element that does not tell it. @throws FluxError `malformed` */
+function typeOf(name: string, { text, elements }: Content): string {
+  if (elements.length === 0) return 'string'
+  if (!isBlank(text)) throw malformed(`<${name}> holds both text and elements`)
+  return elements.every(isItem) ? 'array' : 'object'
+}
+
+const isItem = ({ name }: Element) => name === 'item'
+
 function below(depth: number): number {
   if (depth === 0) throw tooDeep()
   return depth - 1
@@ -208,9 +191,6 @@ function below(depth: number): number {
 
 /** The value of an attribute. White space in it is a space, unless it is written as a reference (XML 1.0, 3.3.3). */
 function attribute({ attributes }: Element, name: string): string | null {
-  const value = attributes[`@${name}`]
+  const value = isObject(attributes) ? attributes[`@${name}`] : null
   return typeof value === 'string' ? resolveReferences(value.replaceAll(/[\t\n]/g, ' ')) : null
 }
-
-const isEscaped = (element: Element, part: 'name' | 'text'): boolean =>
-  attribute(element, 'escaped')?.split(' ').includes(part) ?? false

@@ -4,22 +4,12 @@ import { PROBLEM_NAMESPACE } from '../../../api/server.ts'
 import { isObject, type JsonObject } from '../../../model/json/value.ts'
 import { attributeMarkup, escapeText, isXmlName, needsEscape, textMarkup, withoutForbidden } from './names.ts'
 
-/** The start of an element: its name, and attributes for a name that cannot be that of an element. */
-interface Head {
-  readonly name: string
-  readonly attributes: string
-  /** Whether the name is escaped. */
-  readonly isEscaped: boolean
-}
-
 const DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>\n'
-
-const ITEM: Head = { name: 'item', attributes: '', isEscaped: false }
 
 /** The texts of the document, each made when it is asked for. `root`: the name of its element. */
 export function* xmlTexts(value: unknown, root: string): Generator<string, void> {
   yield DECLARATION
-  yield* elementOf({ name: root, attributes: '', isEscaped: false }, value)
+  yield* elementOf(root, value)
 }
 
 export const encodeXml = (value: unknown, root: string): string => [...xmlTexts(value, root)].join('')
@@ -31,11 +21,15 @@ export const encodeXml = (value: unknown, root: string): string => [...xmlTexts(
 export const encodeProblemXml = (problem: object): string =>
   `${DECLARATION}<problem xmlns="${PROBLEM_NAMESPACE}">${plain(problem)}</problem>`
 
-function* elementOf({ name, attributes, isEscaped }: Head, value: unknown): Generator<string, void> {
+function* elementOf(key: string, value: unknown): Generator<string, void> {
+  const isName = isXmlName(key)
+  const escapesName = !isName && needsEscape(key)
   const escapesText = typeof value === 'string' && needsEscape(value)
-  const escaped = [isEscaped ? 'name' : '', escapesText ? 'text' : ''].join(' ').trim()
+  const name = isName ? key : 'entry'
+  const named = isName ? '' : ` name="${attributeMarkup(escapesName ? escapeText(key) : key)}"`
+  const escaped = [escapesName ? 'name' : '', escapesText ? 'text' : ''].join(' ').trim()
   const type = typeOf(value)
-  yield `<${name}${attributes}${escaped && ` escaped="${escaped}"`}${type && ` type="${type}"`}`
+  yield `<${name}${named}${escaped && ` escaped="${escaped}"`}${type && ` type="${type}"`}`
   let isEmpty = true
   for (const text of contentOf(value, escapesText)) {
     if (isEmpty) yield '>'
@@ -48,8 +42,8 @@ function* elementOf({ name, attributes, isEscaped }: Head, value: unknown): Gene
 function* contentOf(value: unknown, escapesText: boolean): Generator<string, void> {
   if (value === '') return
   if (typeof value === 'string') yield textMarkup(escapesText ? escapeText(value) : value)
-  else if (Array.isArray(value)) for (const item of value) yield* elementOf(ITEM, item)
-  else if (isObject(value)) for (const field of namesOf(value)) yield* elementOf(headOf(field), value[field])
+  else if (Array.isArray(value)) for (const item of value) yield* elementOf('item', item)
+  else if (isObject(value)) for (const field of namesOf(value)) yield* elementOf(field, value[field])
   else if (typeOf(value) !== 'null') yield JSON.stringify(value)
 }
 
@@ -67,21 +61,16 @@ function typeOf(value: unknown): string {
   return name === undefined || (name === 'item' && others.length === 0) ? 'object' : ''
 }
 
-function headOf(key: string): Head {
-  if (isXmlName(key)) return { name: key, attributes: '', isEscaped: false }
-  const isEscaped = needsEscape(key)
-  return { name: 'entry', attributes: ` name="${attributeMarkup(isEscaped ? escapeText(key) : key)}"`, isEscaped }
-}
-
 function plain(value: unknown): string {
   if (Array.isArray(value)) return value.map((item: unknown) => `<i>${plain(item)}</i>`).join('')
   if (isObject(value))
-    return Object.entries(value)
-      .map(([key, item]) =>
-        isXmlName(key)
-          ? `<${key}>${plain(item)}</${key}>`
-          : `<entry name="${attributeMarkup(withoutForbidden(key))}">${plain(item)}</entry>`,
-      )
+    return namesOf(value)
+      .map((key) => {
+        const [name, named] = isXmlName(key)
+          ? [key, '']
+          : ['entry', ` name="${attributeMarkup(withoutForbidden(key))}"`]
+        return `<${name}${named}>${plain(value[key])}</${name}>`
+      })
       .join('')
   return textMarkup(withoutForbidden(String(value)))
 }

@@ -19,19 +19,15 @@ const START =
  */
 export const XML_NAME = `[${START}][${START}\\-.\\d\\xB7\\u0300-\\u036F\\u203F\\u2040]*`
 
-const isSpace = (code: number): boolean => code === 32 || code === 10 || code === 13 || code === 9
+/** What is not white space of XML (production 3), from the first to the last. */
+const INSIDE = /[^ \t\r\n](?:[^]*[^ \t\r\n])?/
 
 /**
- * Removes the white space of XML (production 3) around a text. JavaScript's `trim` removes more, which is text here.
+ * Removes the white space of XML around a text. JavaScript's `trim` removes more, which is text here.
  */
-export function trimSpace(text: string): string {
-  let [start, end] = [0, text.length]
-  while (start < end && isSpace(text.charCodeAt(start))) start++
-  while (start < end && isSpace(text.charCodeAt(end - 1))) end--
-  return text.slice(start, end)
-}
+export const trimSpace = (text: string): string => INSIDE.exec(text)?.[0] ?? ''
 
-export const isBlank = (text: string): boolean => trimSpace(text) === ''
+export const isBlank = (text: string): boolean => !/[^ \t\r\n]/.test(text)
 
 /**
  * Characters that XML 1.0, production 2, excludes: controls, halves of surrogate pairs, U+FFFE and U+FFFF. They are not
@@ -93,21 +89,18 @@ const NAMED: ReadonlyMap<string, string> = new Map([
 
 const REFERENCE = /&(?:#0*(\d{1,7})|#x0*([\dA-Fa-f]{1,6})|(\w{1,8}));|&/g
 
-export const UNKNOWN_REFERENCE = 'the body has a reference that XML does not know'
-
 /**
  * Replaces references by characters. Only XML's own five entities exist, because a document cannot declare any here.
- * `refuse` is called with the offset of one that stands for nothing; it throws.
- * @throws FluxError `malformed`
+ * @param refuse called with the offset of one that stands for nothing; left out: there is none
  */
-export function resolveReferences(text: string, refuse: (at: number) => never = refuseReference): string {
+export function resolveReferences(text: string, refuse?: (at: number) => never): string {
   if (!text.includes('&')) return text
   let result = ''
   let after = 0
   // One by one: there may be a million, and the first may be invalid.
   for (const { 0: whole, 1: decimal, 2: hex, 3: name, index } of text.matchAll(REFERENCE)) {
     const character = name === undefined ? characterOf(decimal, hex) : NAMED.get(name)
-    result += text.slice(after, index) + (character ?? refuse(index))
+    result += text.slice(after, index) + (character ?? refuse?.(index) ?? whole)
     after = index + whole.length
   }
   return result + text.slice(after)
@@ -118,8 +111,4 @@ function characterOf(decimal: string | undefined, hex: string | undefined): stri
   if (code > 0x10ffff) return undefined
   const character = String.fromCodePoint(code)
   return needsEscape(character) ? undefined : character
-}
-
-function refuseReference(): never {
-  throw malformed(UNKNOWN_REFERENCE)
 }

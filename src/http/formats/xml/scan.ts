@@ -2,170 +2,125 @@
 // markup.
 import { malformed, unsupportedType } from '../../../model/failure.ts'
 import { positionOf } from '../../../model/json/scan.ts'
-import { tooMany } from '../json/decode.ts'
-import { findForbidden, isBlank, resolveReferences, UNKNOWN_REFERENCE, XML_NAME } from './names.ts'
+import { findForbidden, isBlank, resolveReferences, XML_NAME } from './names.ts'
 
 const S = '[ \\t\\r\\n]'
 const DECLARATION = new RegExp(
-  `^<\\?xml${S}+version${S}*=${S}*(["'])1\\.\\d+\\1(?:${S}+encoding${S}*=${S}*(["'])([A-Za-z][-.\\w]*)\\2)?(?:${S}+standalone${S}*=${S}*(["'])(?:yes|no)\\4)?${S}*\\?>`,
+  `<\\?xml${S}+version${S}*=${S}*(["'])1\\.\\d+\\1(?:${S}+encoding${S}*=${S}*(["'])([A-Za-z][-.\\w]*)\\2)?(?:${S}+standalone${S}*=${S}*(["'])(?:yes|no)\\4)?${S}*\\?>`,
+  'y',
 )
 const ENCODING = /^(?:utf-8|us-ascii)$/i
-const TAG = new RegExp(`<(/?)(${XML_NAME})(${S}*(/?)>)?`, 'yu')
+const TEXT = /[^<]*/y
+const COMMENT = /<!--/y
+const CDATA = /<!\[CDATA\[/y
+/** What stands before the root, and is refused: a document type, or part of one. */
+const DECLARED = /<!/y
+const INSTRUCTION = new RegExp(`<\\?(?!xml(?:${S}|\\?))${XML_NAME}(?=${S}|\\?>)`, 'iyu')
+const TAG = new RegExp(`<(/?)(${XML_NAME})`, 'yu')
 const ATTRIBUTE = new RegExp(`${S}+(${XML_NAME})${S}*=${S}*(?:"([^<"]*)"|'([^<']*)')`, 'yu')
 const END = new RegExp(`${S}*(/?)>`, 'y')
-const INSTRUCTION = new RegExp(`<\\?(?!xml(?:${S}|\\?))${XML_NAME}(?=${S}|\\?>)`, 'iyu')
 
 const NOT_XML = 'the body is not well-formed XML'
 export const notXml = () => malformed(NOT_XML)
 export const tooDeep = () => malformed('the body is nested too deep')
 
 /**
- * The document without declaration and instructions.
+ * The document without declaration and instructions, whose quotes the parser misreads.
  * @param maxNested elements within each other
- * @param maxValues elements and attributes
- * @throws FluxError `malformed`; `tooLarge`; `unsupportedType` for an encoding other than UTF-8
+ * @throws FluxError `malformed`; `unsupportedType` for an encoding other than UTF-8
  */
-export function scanXml(text: string, options: ScanOptions): string {
+export function scanXml(text: string, maxNested: number): string {
+  const cursor = new Cursor(text)
   const forbidden = findForbidden(text)
-  if (forbidden >= 0) throw malformedAt(text, forbidden, 'the body has a character that XML does not allow')
-  return new Scan(text, options).run()
-}
-
-function malformedAt(text: string, at: number, reason = NOT_XML) {
-  const { line, column } = positionOf(text, at)
-  return malformed(`${reason}, at line ${line}, column ${column}`)
-}
-
-interface ScanOptions {
-  readonly maxNested: number
-  readonly maxValues: number
-}
-
-class Scan {
-  readonly #text: string
-  readonly #maxNested: number
-  readonly #maxValues: number
-  #values = 0
+  if (forbidden >= 0) throw cursor.fault(forbidden, 'the body has a character that XML does not allow')
+  const [, , , encoding = 'utf-8'] = cursor.take(DECLARATION) ?? []
+  if (!ENCODING.test(encoding)) throw unsupportedType('the body must be in UTF-8')
   /** Names of the elements that are open. */
-  readonly #open: string[] = []
-  #roots = 0
-  #at = 0
-  /** The text that is kept so far; `#kept`: where the rest of it begins. */
-  #result = ''
-  #kept = 0
+  const open: string[] = []
+  let roots = 0
+  let result = ''
+  while (cursor.at < text.length) {
+    const start = cursor.at
+    const [piece = ''] = cursor.take(TEXT) ?? []
+    if (piece.includes(']]>')) throw cursor.fault(start + piece.indexOf(']]>'))
+    if (open.length === 0 && !isBlank(piece)) throw cursor.fault(start + piece.search(/[^ \t\r\n]/))
+    // The parser joins the texts on both sides of a comment, so references are checked here, before that.
+    cursor.checkReferences(piece, start)
+    if (cursor.take(INSTRUCTION)) {
+      cursor.takeUpTo('?>')
+      result += piece
+      continue
+    }
+    if (cursor.take(COMMENT)) {
+      cursor.takeUpTo('--')
+      if (cursor.take(END)?.[0] !== '>') throw cursor.fault()
+    } else if (open.length > 0 && cursor.take(CDATA)) cursor.takeUpTo(']]>')
+    else if (cursor.take(DECLARED))
+      throw cursor.fault(start + piece.length, 'the body must be well-formed XML without a document type')
+    else if (cursor.at < text.length) {
+      if (open.length === 0) roots += 1
+      takeTag(cursor, open)
+      if (open.length > maxNested) throw tooDeep()
+    }
+    result += text.slice(start, cursor.at)
+  }
+  if (open.length > 0 || roots !== 1) throw cursor.fault(text.length)
+  return result
+}
 
-  constructor(text: string, { maxNested, maxValues }: ScanOptions) {
+function takeTag(cursor: Cursor, open: string[]): void {
+  const start = cursor.at
+  const [, closing, name = ''] = cursor.take(TAG) ?? []
+  const attributes = new Set<string>()
+  let from = cursor.at
+  for (let match = cursor.take(ATTRIBUTE); match !== null; match = cursor.take(ATTRIBUTE)) {
+    const [, attribute = '', double = '', single = ''] = match
+    if (attributes.has(attribute)) throw cursor.fault(from)
+    attributes.add(attribute)
+    const value = double + single
+    cursor.checkReferences(value, cursor.at - 1 - value.length)
+    from = cursor.at
+  }
+  const end = cursor.take(END)
+  if (closing === undefined || end === null) throw cursor.fault()
+  const isEmpty = end[1] !== ''
+  if (closing !== '') {
+    if (isEmpty || attributes.size > 0 || open.pop() !== name) throw cursor.fault(start)
+  } else if (!isEmpty) open.push(name)
+}
+
+/** A place in the text. */
+class Cursor {
+  readonly #text: string
+  at = 0
+
+  constructor(text: string) {
     this.#text = text
-    this.#maxValues = maxValues
-    this.#maxNested = maxNested
   }
 
-  run(): string {
-    const text = this.#text
-    this.#declaration()
-    while (this.#at < text.length) {
-      const next = text.indexOf('<', this.#at)
-      const piece = text.slice(this.#at, next === -1 ? text.length : next)
-      if (piece.includes(']]>')) throw this.#fault(this.#at + piece.indexOf(']]>'))
-      if (this.#open.length === 0 && !isBlank(piece)) throw this.#fault(this.#at + piece.search(/[^ \t\r\n]/))
-      // The parser joins the texts on both sides of a comment, so references are checked here, before that.
-      this.#references(piece, this.#at)
-      if (next === -1) break
-      this.#at = next
-      const kind = text[next + 1]
-      if (kind === '!') this.#special()
-      else if (kind === '?') this.#instruction()
-      else this.#tag()
-    }
-    if (this.#open.length > 0 || this.#roots !== 1) throw this.#fault(text.length)
-    return this.#result + text.slice(this.#kept)
+  /** What the sticky pattern matches here; null: nothing. */
+  take(pattern: RegExp) {
+    pattern.lastIndex = this.at
+    const match = pattern.exec(this.#text)
+    if (match) this.at = pattern.lastIndex
+    return match
   }
 
-  #declaration(): void {
-    const [declaration, , , encoding = 'utf-8'] = DECLARATION.exec(this.#text) ?? ['']
-    if (!ENCODING.test(encoding)) throw unsupportedType('the body must be in UTF-8')
-    this.#skip(declaration.length)
-  }
-
-  /** Removes an instruction, because the parser misreads quotes in it. */
-  #instruction(): void {
-    INSTRUCTION.lastIndex = this.#at
-    if (!INSTRUCTION.test(this.#text)) throw this.#fault()
-    this.#skip(this.#end('?>', this.#at))
-  }
-
-  /** Leaves out the text up to `end`. */
-  #skip(end: number): void {
-    this.#result += this.#text.slice(this.#kept, this.#at)
-    this.#at = this.#kept = end
-  }
-
-  #special(): void {
-    const text = this.#text
-    if (text.startsWith('<!--', this.#at)) {
-      const end = this.#end('--', this.#at + 4)
-      if (text[end] !== '>') throw this.#fault(end)
-      this.#at = end + 1
-    } else if (text.startsWith('<![CDATA[', this.#at) && this.#open.length > 0) this.#at = this.#end(']]>', this.#at)
-    else throw malformedAt(text, this.#at, 'the body must be well-formed XML without a document type')
-  }
-
-  #end(of: string, from: number): number {
-    const place = this.#text.indexOf(of, from)
-    if (place === -1) throw this.#fault(from)
-    return place + of.length
-  }
-
-  #tag(): void {
-    const text = this.#text
-    TAG.lastIndex = this.#at
-    const match = TAG.exec(text)
-    if (match === null) throw this.#fault()
-    const [, closing = '', name = '', end] = match
-    if (closing !== '') {
-      if (end === undefined || match[4] !== '' || this.#open.pop() !== name) throw this.#fault()
-      this.#at = TAG.lastIndex
-      return
-    }
-    this.#at = TAG.lastIndex
-    this.#count()
-    const empty = end === undefined ? this.#attributes() : match[4] === '/'
-    if (this.#open.length === 0) this.#roots += 1
-    if (empty) return
-    if (this.#open.push(name) > this.#maxNested) throw tooDeep()
-  }
-
-  #fault(at = this.#at) {
-    return malformedAt(this.#text, at)
+  takeUpTo(end: string): void {
+    const found = this.#text.indexOf(end, this.at)
+    if (found === -1) throw this.fault()
+    this.at = found + end.length
   }
 
   /** Checks the references in a part of the text that begins at `from`. */
-  #references(part: string, from: number): void {
+  checkReferences(part: string, from: number): void {
     resolveReferences(part, (index) => {
-      throw malformedAt(this.#text, from + index, UNKNOWN_REFERENCE)
+      throw this.fault(from + index, 'the body has a reference that XML does not know')
     })
   }
 
-  #count(): void {
-    if (++this.#values > this.#maxValues) throw tooMany(this.#maxValues)
-  }
-
-  /** Reads the rest of a tag. True if the tag also closes the element. */
-  #attributes(): boolean {
-    const names = new Set<string>()
-    ATTRIBUTE.lastIndex = this.#at
-    for (let match = ATTRIBUTE.exec(this.#text); match !== null; match = ATTRIBUTE.exec(this.#text)) {
-      const [, name = '', double = '', single = ''] = match
-      if (names.has(name)) throw this.#fault()
-      this.#count()
-      names.add(name)
-      this.#references(double + single, ATTRIBUTE.lastIndex - 1 - (double + single).length)
-      this.#at = ATTRIBUTE.lastIndex
-    }
-    END.lastIndex = this.#at
-    const end = END.exec(this.#text)
-    if (end === null) throw this.#fault()
-    this.#at = END.lastIndex
-    return end[1] === '/'
+  fault(where = this.at, reason = NOT_XML) {
+    const { line, column } = positionOf(this.#text, where)
+    return malformed(`${reason}, at line ${line}, column ${column}`)
   }
 }

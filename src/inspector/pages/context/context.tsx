@@ -5,7 +5,7 @@ import { CALLS } from '../../../api/calls.ts'
 import type { ContextView } from '../../../api/contexts.ts'
 import type { Role } from '../../../model/caller.ts'
 import { isFinished } from '../../../model/context.ts'
-import { FluxError, notFound } from '../../../model/failure.ts'
+import { FluxError } from '../../../model/failure.ts'
 import type { Drawing } from '../../diagram/drawing.ts'
 import { diagram } from '../../diagram/svg.tsx'
 import { typedInput } from '../../forms/controls.ts'
@@ -32,10 +32,12 @@ type Tab = (typeof TABS)[number]
 /** Children that the timeline links to. */
 const MAX_CHILDREN = 100
 
+const PATH = '/contexts/:id{[1-9]\\d*}'
+
 export function addContextPage(pages: PageRoutes): void {
-  pages.get('/contexts/:id', (viewer, c) => page(pages, viewer, c))
+  pages.get(PATH, (viewer, c) => page(pages, viewer, c))
   const post = (name: string, role: Role, call: (form: SentForm, contextId: number) => Promise<unknown>) =>
-    pages.post(`/contexts/:id/${name}`, {
+    pages.post(`${PATH}/${name}`, {
       role,
       async run(form) {
         await call(form, idOf(form.c))
@@ -63,13 +65,8 @@ export function addContextPage(pages: PageRoutes): void {
   post('terminate', 'invoke', ({ viewer: { api } }, contextId) => api.terminate({ contextId }))
 }
 
-/** @throws FluxError `notFound` for what is no id */
-function idOf(c: Context) {
-  const text = c.req.param('id') ?? ''
-  const id = /^\d{1,16}$/.test(text) ? Number(text) : 0
-  if (id < 1 || !Number.isSafeInteger(id)) throw notFound(`there is no context ${text}`)
-  return id
-}
+/** The id in the address. One that is too large is of no context, as the largest is. */
+const idOf = (c: Context) => Math.min(Number(c.req.param('id')), Number.MAX_SAFE_INTEGER)
 
 /** The definition of an old context may be lost; the rest is shown all the same. */
 function nullIfLost(error: unknown) {
