@@ -2,7 +2,7 @@
 // derived from it. Answers are named components of the OpenAPI document.
 import { z } from 'zod'
 import type { Role } from '../model/caller.ts'
-import { type FieldError, FluxError, invalid, malformed } from '../model/failure.ts'
+import { type FieldError, invalid, malformed } from '../model/failure.ts'
 import { isObject, type JsonObject } from '../model/json/value.ts'
 import { unknownFields } from '../model/unknown-fields.ts'
 
@@ -153,7 +153,7 @@ function refusalOf(
   const form = issues.filter(({ path }) => isForm(path))
   if (form.length === 0) return invalid('some of what was sent is not valid', errorsOf(issues))
   const detail = form.map(({ path, message }) => [...path, message].join(' ')).join('; ')
-  return new FluxError({ kind: 'malformed', detail, errors: errorsOf(form) })
+  return malformed(detail, errorsOf(form))
 }
 
 /** `at`: the pointer to what was parsed. */

@@ -1,6 +1,6 @@
 // api: the calls that do something with all contexts that match a filter.
 import { z } from 'zod'
-import { FluxError, invalid } from '../model/failure.ts'
+import { invalid, malformed } from '../model/failure.ts'
 import { type Json, type JsonObject, isObject } from '../model/json/value.ts'
 import { bytesOf } from '../model/json/weight.ts'
 import { unknownErrors } from '../model/unknown-fields.ts'
@@ -58,7 +58,7 @@ export function readFilter(given: JsonObject): OperationFilter {
   const read = schema.safeParse(Object.fromEntries(fields.map(([name, value]) => [name, plainOf(name, value)])))
   if (read.success && errors.length === 0) return read.data
   errors.push(...errorsOf(read.error?.issues ?? [], '/filter'))
-  throw new FluxError({ kind: 'malformed', detail: describeErrors(errors), errors })
+  throw malformed(describeErrors(errors), errors)
 }
 
 /** As the schema takes it: a text becomes what it stands for; that of a list is separated by commas. */

@@ -1,6 +1,6 @@
 // cli: `actorflux dev`: serves, and loads the services again whenever one of their files changes. The server runs in a child
 // process, which is started again when its watchdog has ended it.
-import { spawn, type ChildProcess } from 'node:child_process'
+import { fork, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { watchFolders } from '../definitions/watcher.ts'
@@ -53,6 +53,7 @@ function isSupervised() {
 
 /** Runs the same command in a child process until that ends for a reason other than its watchdog. Forwards signals. */
 async function supervise(io: CliIo) {
+  const [, program = '', ...args] = process.argv
   let child: ChildProcess | null = null
   // A terminal sends SIGINT and SIGHUP to both processes, so these are not forwarded there.
   for (const signal of ['SIGINT', 'SIGHUP', 'SIGTERM'] as const)
@@ -60,10 +61,7 @@ async function supervise(io: CliIo) {
       if (signal === 'SIGTERM' || !process.stdin.isTTY) child?.kill(signal)
     })
   for (;;) {
-    child = spawn(process.execPath, [...process.execArgv, ...process.argv.slice(1)], {
-      stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
-      env: { ...io.env, [SUPERVISOR]: String(process.pid) },
-    })
+    child = fork(program, args, { env: { ...io.env, [SUPERVISOR]: String(process.pid) } })
     const [code, signal]: (number | string | null)[] = await once(child, 'exit')
     // The watchdog kills a process that is blocked within a system call, because it cannot exit with a code.
     if (code !== EXIT.again && signal !== 'SIGKILL') return typeof code === 'number' ? code : EXIT.failed

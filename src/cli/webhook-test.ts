@@ -36,6 +36,7 @@ const NOTES = `  <path>      urlPath of the webhook, as in the file: /stripe. In
   --scheme    is needed, with --secret, to sign for a webhook without verify; without both, that one gets an unsigned
               sample
   --secret    for public keys (whpk_…) is the one that has the private key, whsk_…
+  --body      for twilio, if it is no form, needs its SHA-256 in the path: '/sms?bodySHA256=<64 hexadecimal digits>'
   --set       has a value that is JSON, else a text: line_items.0.sku=fig. Of a form, the path is the name of a field
   --header    of the signature is sent as given, to see that it is refused
   --url       /api<path> is added

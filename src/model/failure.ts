@@ -71,9 +71,11 @@ export const nullIf = (kind: Failure['kind']) => (error: unknown) => {
   throw error
 }
 
-export const malformed = (detail: string) => new FluxError({ kind: 'malformed', detail })
+export const malformed = (detail: string, errors?: readonly FieldError[]) =>
+  new FluxError({ kind: 'malformed', detail, ...(errors && { errors }) })
 export const invalid = (detail: string, errors: readonly FieldError[]) =>
   new FluxError({ kind: 'invalid', detail, errors })
+export const tooLarge = (detail: string) => new FluxError({ kind: 'tooLarge', detail })
 export const unsupportedType = (detail: string) => new FluxError({ kind: 'unsupportedType', detail })
 export const notFound = (detail: string) => new FluxError({ kind: 'notFound', detail })
 export const conflict = (detail: string) => new FluxError({ kind: 'conflict', detail })

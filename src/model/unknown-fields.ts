@@ -1,5 +1,5 @@
 // model: refuses fields that a call does not know. Ignoring one would change the meaning of the call.
-import { escapedKey, FluxError, type FieldError } from './failure.ts'
+import { escapedKey, malformed, type FluxError, type FieldError } from './failure.ts'
 import { suggestion } from './nearest.ts'
 
 /** Maximum number of errors in the list. If there are more, `detail` has their number. */
@@ -28,7 +28,7 @@ export function unknownFields(
     others.length === 0
       ? `the ${what} '${name}' ${errors[0]?.detail}`
       : `${unknown.length} ${what}s are not known${unknown.length > MAX_ERRORS ? `; errors names the first ${MAX_ERRORS}` : ''}`
-  return new FluxError({ kind: 'malformed', detail, errors })
+  return malformed(detail, errors)
 }
 
 /**

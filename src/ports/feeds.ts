@@ -34,8 +34,10 @@ export const UNREAD_MS = 3_600_000
 const MESSAGE_CHARACTERS = 500
 
 /** Characters that a move takes, about. */
-export const sizeOfMove = ({ message: { tags, entered } }: CommittedMove): number =>
-  [...tags, ...entered].reduce((sum, { length }) => sum + length + 8, MESSAGE_CHARACTERS)
+export const sizeOfMove = (move: CommittedMove | null): number =>
+  move === null
+    ? 0
+    : [...move.message.tags, ...move.message.entered].reduce((sum, { length }) => sum + length + 8, MESSAGE_CHARACTERS)
 
 /** A message in the feed. */
 export interface FeedItem {

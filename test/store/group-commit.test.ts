@@ -63,10 +63,10 @@ describe('a group commit', () => {
     async (how) => {
       const counter = new Counter()
       const commits = new GroupCommit(() => counter.begin())
-      expect(await commits.settled(() => true)).toBe(false)
+      await commits.settled(() => true)
       const sum = commits.run((group) => group.add(5)).catch(() => 0)
       const group = await counter.group(1)
-      expect(await commits.settled(() => false)).toBe(false)
+      await commits.settled(() => false)
       let durable: number | null = null
       const reading = commits
         .settled((written) => written === group.written)
@@ -77,10 +77,10 @@ describe('a group commit', () => {
       expect(durable).toBeNull()
       if (how === 'finishes') group.finish()
       else group.fail(new Error('disk full'))
-      expect(await reading).toBe(true)
+      await reading
       expect(durable).toBe(how === 'finishes' ? 5 : 0)
       expect(await sum).toBe(how === 'finishes' ? 5 : 0)
-      expect(await commits.settled(() => true)).toBe(false)
+      await commits.settled(() => true)
     },
   )
 

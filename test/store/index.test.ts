@@ -12,7 +12,7 @@ const above = ({ chunks }: IdSet, after: number) => new IdWalk(chunks, 'asc', af
 /** Ids that have any of the keys, up to and including one of them. */
 const having = (index: KeyIndex, keys: readonly string[], query: Partial<SelectQuery> = {}) =>
   selectIds(
-    { index, times: { due: () => null, ended: () => null, dueIn: () => null, endedIn: () => null } },
+    { keys: index, entry: () => null, mayBeDue: () => [], ended: () => [] },
     { any: keys.map((key) => [key]), order: 'asc', limit: 9, ...query },
     Infinity,
   ).ids

@@ -13,7 +13,7 @@ import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 
 import { FORMAT } from '../../src/model/format.ts'
 import type { Store } from '../../src/ports/store.ts'
 import { DataFolderError } from '../../src/store/lmdb/data-folder.ts'
-import { Memory } from '../../src/store/lmdb/index/memory.ts'
+import { ContextIndex } from '../../src/store/lmdb/index/context-index.ts'
 import { TimeQueue } from '../../src/store/lmdb/index/time-queue.ts'
 import { examineData } from '../../src/main/data.ts'
 import { readSettings } from '../../src/settings.ts'
@@ -119,18 +119,18 @@ describe('the embedded store', () => {
       idsOf(listed(store, { all: ['before'], limit: 10 })),
       idsOf(listed(store, { all: ['after'], limit: 10 })),
     ])
-    expect([read?.version, early, found]).toEqual([2, [], []])
+    expect([read?.version, early, found]).toEqual([2, [], [id]])
     expect(await idsOf(listed(store, { all: ['after'], limit: 10 }))).toEqual([id])
     expect(await written).toMatchObject({ ok: true })
     await store.close()
   })
 
-  it('goes on with what it has written, also when an entry in memory could not be changed', async () => {
-    const store = await openIn(folder)
+  it('writes nothing more once memory could not be changed, and has what it wrote when it is opened again', async () => {
+    let store = await openIn(folder)
     const ids = await create(store, {}, {}, {})
     const [first = 0, second = 0] = ids
     await mustCommit(store, writeOf(contextOf(first, 2), { notifies: [second] }))
-    const put = vi.spyOn(Memory.prototype, 'put')
+    const put = vi.spyOn(ContextIndex.prototype, 'put')
     onTestFinished(() => put.mockRestore())
     put.mockImplementationOnce(() => {
       throw new RangeError('Map maximum size exceeded')
@@ -143,6 +143,13 @@ describe('the embedded store', () => {
     })
     const inDoubt = { failure: { kind: 'unavailable', inDoubt: true } }
     await Promise.all(commits.map((commit) => expect(commit).rejects.toMatchObject(inDoubt)))
+    expect(store.trouble()).toMatch(/^the store can not write any more/)
+    for (const version of [2, 3])
+      await expect(store.commit({ writes: [writeOf(contextOf(second, version))] })).rejects.toMatchObject({
+        failure: { kind: 'unavailable' },
+      })
+    await store.close()
+    store = await openIn(folder)
     expect(await idsOf(listed(store, { all: ['moved'], limit: 10 }))).toEqual(ids)
     expect(await store.countRows({ space: 'idempotency' })).toBe(3)
     expect(await store.claimDue({ now: 0, limit: 10, hideFor: 1 })).toMatchObject({ ids: [second] })
@@ -154,8 +161,8 @@ describe('the embedded store', () => {
     await store.close()
   })
 
-  it('wakes a context in time, also when its entry in memory was made by half at first', async () => {
-    const store = await openIn(folder)
+  it('wakes a context in time when its entry in memory was made by half before it was opened again', async () => {
+    let store = await openIn(folder)
     const id = await newId(store)
     const push = vi.spyOn(TimeQueue.prototype, 'push')
     onTestFinished(() => push.mockRestore())
@@ -164,6 +171,8 @@ describe('the embedded store', () => {
     })
     const made = store.commit({ writes: [writeOf(contextOf(id, 1, { due: 5 }))] })
     await expect(made).rejects.toMatchObject({ failure: { kind: 'unavailable', inDoubt: true } })
+    await store.close()
+    store = await openIn(folder)
     expect(await store.claimDue({ now: 5, limit: 10, hideFor: 1 })).toMatchObject({ ids: [id] })
     await store.close()
   })

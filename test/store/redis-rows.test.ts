@@ -147,6 +147,8 @@ test('a row for idempotency takes at most 650 bytes, and nothing is left of one 
       ),
     )
   expect(((await memory()) - before) / count).toBeLessThan(650)
-  expect(await opened().sweepRows({ now: 1e15, limit: 2 * count })).toBe(count)
+  let swept = 0
+  for (let some = -1; some !== 0; swept += some) some = await opened().sweepRows({ now: 1e15, limit: 2 * count })
+  expect(swept).toBe(count)
   expect((await admin.keys(key('r*'))).filter((name) => name !== key('rc'))).toEqual([])
 })

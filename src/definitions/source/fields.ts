@@ -66,16 +66,16 @@ function durationMsOf(given: Json) {
 export const durationMs = (most: number, orZero: boolean) =>
   z
     .custom<Json>()
-    .transform(durationMsOf)
-    .refine((ms) => (orZero && ms === 0) || (ms >= 1000 && ms <= most * 1000), {
-      error: `must be 1 second to ${most / DAY_SECONDS} days, as ${DURATION}${orZero ? '; or 0' : ''}`,
-    })
     .meta({
       type: ['number', 'string'],
       maximum: most,
       pattern: '^\\d+(\\.\\d+)?[smhdSMHD]?$',
       errorMessage: `must be ${DURATION}`,
       examples: ['90s', '15m', '1h', '7d'],
+    })
+    .transform(durationMsOf)
+    .refine((ms) => (orZero && ms === 0) || (ms >= 1000 && ms <= most * 1000), {
+      error: `must be 1 second to ${most / DAY_SECONDS} days, as ${DURATION}${orZero ? '; or 0' : ''}`,
     })
     .nullish()
 

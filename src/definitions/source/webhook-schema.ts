@@ -49,12 +49,12 @@ const EXPRESSION = z.string({ error: 'must be text: an expression over $request'
 const overRequest = (description: string) =>
   EXPRESSION.nullish().describe(`${description}: an expression over \`$request\`.`)
 
-/** A value that may be absent, or null. */
-const optional = <T extends z.ZodType>(schema: T) => schema.nullish().transform((given) => given ?? undefined)
+const orAbsent = <T>(given: T | null) => given ?? undefined
 
-const HEADER = optional(
-  text.regex(HEADER_NAME_PATTERN, { error: ({ input }) => `"${String(input)}" is no name of a header` }),
-)
+const HEADER = text
+  .regex(HEADER_NAME_PATTERN, { error: ({ input }) => `"${String(input)}" is no name of a header` })
+  .nullish()
+  .transform(orAbsent)
 
 const Verify = closedEntry({
   scheme: oneOf('scheme', WEBHOOK_SCHEME_NAMES).describe('How requests are signed.'),
@@ -67,25 +67,34 @@ const Verify = closedEntry({
     default: DEFAULT_TOLERANCE_SECONDS,
   }),
   header: HEADER.describe('Header that has the signature (`hmac`) or the token (`token`).'),
-  algorithm: optional(oneOf('algorithm', HMAC_ALGORITHMS)).meta({
-    description: 'With `hmac`: the algorithm.',
-    default: 'sha256',
-  }),
-  encoding: optional(oneOf('encoding', DIGEST_ENCODINGS)).meta({
-    description: 'With `hmac`: the encoding of the signature.',
-    default: 'hex',
-  }),
-  payload: optional(text.min(1, { error: 'the template is empty' })).meta({
-    description: 'With `hmac`: what is signed, a template over `${body}`, `${timestamp}` and `${header.NAME}`.',
-    default: '${body}',
-  }),
-  prefix: optional(text).meta({ description: 'With `hmac`: what stands before the signature.', examples: ['sha256='] }),
+  algorithm: oneOf('algorithm', HMAC_ALGORITHMS)
+    .nullish()
+    .meta({ description: 'With `hmac`: the algorithm.', default: 'sha256' })
+    .transform(orAbsent),
+  encoding: oneOf('encoding', DIGEST_ENCODINGS)
+    .nullish()
+    .meta({ description: 'With `hmac`: the encoding of the signature.', default: 'hex' })
+    .transform(orAbsent),
+  payload: text
+    .min(1, { error: 'the template is empty' })
+    .nullish()
+    .meta({
+      description: 'With `hmac`: what is signed, a template over `${body}`, `${timestamp}` and `${header.NAME}`.',
+      default: '${body}',
+    })
+    .transform(orAbsent),
+  prefix: TEXT.meta({
+    description: 'With `hmac`: what stands before the signature.',
+    examples: ['sha256='],
+  }).transform(orAbsent),
   timestampHeader: HEADER.describe('With `hmac`: header that has the time of the request.'),
-  url: optional(
-    text.refine((url) => /^https?:\/\/[^\s?#]+$/.test(url) && URL.canParse(url), {
+  url: text
+    .refine((url) => /^https?:\/\/[^\s?#]+$/.test(url) && URL.canParse(url), {
       error: 'must be the URL that the provider calls, https://…, without a query',
-    }),
-  ).describe('With `twilio`: the URL that is called, without a query.'),
+    })
+    .nullish()
+    .describe('With `twilio`: the URL that is called, without a query.')
+    .transform(orAbsent),
 }).meta({ id: 'verify' })
 
 export type VerifySource = z.output<typeof Verify>

@@ -11,7 +11,7 @@ import type { CompiledFlux } from '../../definitions/flux.ts'
 import { WorkBudget } from '../../definitions/work-budget.ts'
 import { ANONYMOUS, SYSTEM } from '../../model/caller.ts'
 import { messageOf } from '../../model/error-message.ts'
-import { conflict, FluxError, notFound } from '../../model/failure.ts'
+import { conflict, FluxError, malformed, notFound } from '../../model/failure.ts'
 import { getOwn, isObject, setOwn, type Json, type JsonObject } from '../../model/json/value.ts'
 import type { WebhookCall } from '../../model/webhook.ts'
 import type { Access, CallParts } from '../calls/call-env.ts'
@@ -127,7 +127,7 @@ export class RequestExpressions {
 /** @throws FluxError `malformed`: the request gives an expression a value that it must not have */
 export function unfit(pointer: string, detail: string): never {
   const errors = [{ pointer, detail }]
-  throw new FluxError({ kind: 'malformed', detail: `${pointer} of the webhook ${detail}`, errors })
+  throw malformed(`${pointer} of the webhook ${detail}`, errors)
 }
 
 /**

@@ -1,6 +1,6 @@
 // http: lines out of bytes as they come. It holds at most one line that isn't whole yet, whose length is bounded; what
 // is longer is refused once, and passed over up to its end.
-import { FluxError } from '../../model/failure.ts'
+import { FluxError, tooLarge } from '../../model/failure.ts'
 
 export const LINE_FEED = 10
 const [RETURN, SPACE, TAB] = [13, 32, 9]
@@ -93,10 +93,7 @@ export class LineSplitter {
     const isEmpty = line.every((byte) => byte === SPACE || byte === TAB || byte === RETURN)
     this.#blank = isEmpty ? this.#blank + bytes : 0
     if (this.#blank > MAX_BLANK_BYTES)
-      throw new FluxError({
-        kind: 'tooLarge',
-        detail: `more than ${MAX_BLANK_BYTES} bytes of empty lines came between two lines`,
-      })
+      throw tooLarge(`more than ${MAX_BLANK_BYTES} bytes of empty lines came between two lines`)
     return isEmpty ? null : line
   }
 
@@ -107,6 +104,6 @@ export class LineSplitter {
   }
 
   #tooLong(): FluxError {
-    return new FluxError({ kind: 'tooLarge', detail: `the line is larger than ${this.#limit} bytes` })
+    return tooLarge(`the line is larger than ${this.#limit} bytes`)
   }
 }

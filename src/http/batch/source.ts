@@ -2,7 +2,7 @@
 import { PassThrough } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import type { Context } from 'hono'
-import { FluxError, malformed, unsupportedType } from '../../model/failure.ts'
+import { FluxError, malformed, tooLarge, unsupportedType } from '../../model/failure.ts'
 import { codingOf } from '../request/body.ts'
 import { bodyOf, type Env } from '../request/incoming.ts'
 
@@ -43,10 +43,7 @@ export function openSource(c: Context<Env>, isPacked: boolean): ByteSource {
       for await (const chunk of stream) {
         bytes += chunk.length
         if (gunzip && bytes > MAX_UNPACKED.bytes + MAX_UNPACKED.ratio * gunzip.bytesWritten)
-          throw new FluxError({
-            kind: 'tooLarge',
-            detail: `the body unpacks to more than ${MAX_UNPACKED.ratio} times its size`,
-          })
+          throw tooLarge(`the body unpacks to more than ${MAX_UNPACKED.ratio} times its size`)
         yield chunk
       }
     } catch (error) {

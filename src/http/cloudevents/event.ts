@@ -92,10 +92,8 @@ export function bodyOfStructured(event: unknown, limits: JsonLimits): EventBody 
   return bodyOfEvent(attributes, parseBody(Buffer.from(packed, 'base64'), format, limits))
 }
 
-function wrong(name: string, detail: string): FluxError {
-  const errors = [{ pointer: `/${name}`, detail }]
-  return new FluxError({ kind: 'malformed', detail: `the attribute ${name} ${detail}`, errors })
-}
+const wrong = (name: string, detail: string) =>
+  malformed(`the attribute ${name} ${detail}`, [{ pointer: `/${name}`, detail }])
 
 /**
  * The error, whose pointers name the attributes that the sender wrote.

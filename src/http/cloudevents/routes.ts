@@ -2,7 +2,7 @@
 import type { Context } from 'hono'
 import { CALLS, type Calls } from '../../api/calls.ts'
 import type { Caller } from '../../model/caller.ts'
-import { FluxError, malformed, unsupportedType } from '../../model/failure.ts'
+import { malformed, tooLarge, unsupportedType } from '../../model/failure.ts'
 import type { Log } from '../../ports/log.ts'
 import type { Answers } from '../answers/answers.ts'
 import { acceptedOf, callHeaders } from '../answers/answer-format.ts'
@@ -114,8 +114,7 @@ function attributeOf(name: string, value: string): string {
 /** Sends each by itself, in order where they are for the same context. Gives their answers in order. */
 async function sendAll(c: Context<Env>, events: unknown, { caller, calls, parts }: Answering): Promise<object[]> {
   if (!Array.isArray(events)) throw malformed('a batch must be a list of CloudEvents')
-  if (events.length > MAX_BATCH_EVENTS)
-    throw new FluxError({ kind: 'tooLarge', detail: `a batch has at most ${MAX_BATCH_EVENTS} CloudEvents` })
+  if (events.length > MAX_BATCH_EVENTS) throw tooLarge(`a batch has at most ${MAX_BATCH_EVENTS} CloudEvents`)
   const failureOf = failureLog(c, parts.log)
   const answers: object[] = []
   const queue = new KeyedQueue()

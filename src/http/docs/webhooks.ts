@@ -10,7 +10,7 @@ const METHODS = new Set([...METHODS_WITHOUT_BODY, 'put', 'post', 'delete', 'patc
 export function webhookPaths(endpoints: readonly EndpointDescription[]) {
   const paths: { [path: string]: { [method: string]: object } } = {}
   /** By what they match: paths that differ only in the names of their parameters are one path. */
-  const templates = new Map<string, Template>()
+  const templates = new Map<string, ReturnType<typeof templateOf>>()
   /** How often each operation id was used. */
   const ids = new Map<string, number>()
   for (const endpoint of endpoints) {
@@ -35,13 +35,8 @@ export function webhookPaths(endpoints: readonly EndpointDescription[]) {
   return paths
 }
 
-/** A path of the document. Each parameter has a label that is unique in the path and valid in it. */
-interface Template {
-  readonly path: string
-  readonly labels: readonly string[]
-}
-
-function templateOf({ segments }: EndpointDescription): Template {
+/** The path as a template. Each parameter has a label that is unique in the path and valid in it. */
+function templateOf({ segments }: EndpointDescription) {
   const labels: string[] = []
   const parts = segments.map(({ literal, parameter }) => {
     if (parameter === null) return encodeURIComponent(literal)

@@ -65,15 +65,11 @@ export function moveStreams({ live, clock, stopping }: LiveOptions): StreamMoves
       outgoing.once('close', () => broadcaster.close(stream))
       if (outgoing.destroyed) broadcaster.close(stream)
     }
-    return answered()
+    // Never resolves, and goes with its request, which nothing else holds. Node's server would write any response over
+    // what has been written, once a header was added to it, as that of CORS is.
+    return new Promise(() => {})
   }
 }
-
-/**
- * Never resolves, and goes with its request, which nothing else holds. Node's server would write any response over what
- * has been written, once a header was added to it, as that of CORS is.
- */
-const answered = (): Promise<Response> => new Promise(() => {})
 
 /** With those of CORS. */
 function headersOf(c: Context<Env>): { [name: string]: string } {

@@ -1,7 +1,7 @@
 // http: reads the body of a call, and checks its format, size and encoding. The schemas check the content.
 import type { Context } from 'hono'
 import type { ByteBudget, BudgetShare } from '../../model/byte-budget.ts'
-import { FluxError, unsupportedType } from '../../model/failure.ts'
+import { tooLarge, unsupportedType } from '../../model/failure.ts'
 import type { Json } from '../../model/json/value.ts'
 import type { JsonLimits } from '../../model/json/text.ts'
 import { FORMATS, type Codec } from '../formats/codecs.ts'
@@ -46,8 +46,7 @@ export function hasBody(c: Context<Env>): boolean {
 
 /** @throws FluxError for what isn't to be read */
 export function decodeBody(bytes: Buffer, format: Codec, options: XmlOptions): Json {
-  if (bytes.length > format.maxBytes)
-    throw new FluxError({ kind: 'tooLarge', detail: `a body of ${format.type} has at most ${format.maxBytes} bytes` })
+  if (bytes.length > format.maxBytes) throw tooLarge(`a body of ${format.type} has at most ${format.maxBytes} bytes`)
   return format.decode(bodyText(bytes), options)
 }
 

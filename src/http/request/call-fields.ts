@@ -3,7 +3,7 @@
 import type { z } from 'zod'
 import { fieldSchema, fieldText, type FieldShape } from '../../api/call.ts'
 import { AS_IT_IS, NOT_SEPARATED } from '../../api/fields.ts'
-import { FluxError } from '../../model/failure.ts'
+import { malformed } from '../../model/failure.ts'
 import { getOwn, isObject, type JsonObject } from '../../model/json/value.ts'
 import { unknownFields } from '../../model/unknown-fields.ts'
 import { isBlank, trimSpace } from '../formats/xml/names.ts'
@@ -57,12 +57,7 @@ const ID = 'contextId'
  * query
  */
 export function readFields(fields: CallFields, { value, untyped }: ReadBody, known: FieldsByName): CallFields {
-  if (!isObject(value))
-    throw new FluxError({
-      kind: 'malformed',
-      detail: 'the body must be an object',
-      errors: [{ pointer: '', detail: 'must be an object' }],
-    })
+  if (!isObject(value)) throw malformed('the body must be an object', [{ pointer: '', detail: 'must be an object' }])
   const unknown = unknownFields(Object.keys(value), known)
   if (unknown) throw unknown
   for (const [name, field] of known) {
@@ -95,9 +90,9 @@ function fieldsInside(object: JsonObject, known: FieldsByName): CallFields {
   return Object.fromEntries(fields)
 }
 
-function differing(name: string): FluxError {
+function differing(name: string) {
   const errors = [{ pointer: `/${name}`, detail: 'must be the one in the query, or be left out' }]
-  return new FluxError({ kind: 'malformed', detail: `${name} differs in the body and in the query`, errors })
+  return malformed(`${name} differs in the body and in the query`, errors)
 }
 
 /** A field of XML without types, in which white space around texts does not matter. */

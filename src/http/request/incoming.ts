@@ -7,7 +7,7 @@ import { Readable } from 'node:stream'
 import type { HttpBindings } from '@hono/node-server'
 import type { Context } from 'hono'
 import type { Quota } from '../../model/caller.ts'
-import { FluxError, malformed, unavailable } from '../../model/failure.ts'
+import { malformed, tooLarge, unavailable } from '../../model/failure.ts'
 import { parsedBytes } from '../../model/json/weight.ts'
 import { ReadScope } from '../../model/read-scope.ts'
 import { pauseFor } from './turns.ts'
@@ -142,11 +142,11 @@ export function readBytes<T>(
   use: (bytes: Buffer) => T | Promise<T>,
 ): Promise<T> {
   const length = Number(headerOf(c, 'content-length') ?? 0)
-  if (length > limit) throw tooLarge(limit)
+  if (length > limit) throw bodyTooLarge(limit)
   const announced = trustsLength ? length : 0
   if (announced > 0) charge(announced)
   const grow = (size: number) => {
-    if (size > limit) throw tooLarge(limit)
+    if (size > limit) throw bodyTooLarge(limit)
     if (size > announced) charge(size)
   }
   const whole = (bytes: Buffer): T | Promise<T> => {
@@ -192,6 +192,5 @@ export function readBytes<T>(
 export const bodyOf = (c: Context<Env>): Readable =>
   socketed(c) ? c.env.incoming : Readable.from(c.req.raw.body ?? [], { objectMode: false })
 
-const tooLarge = (limit: number) =>
-  new FluxError({ kind: 'tooLarge', detail: `the body is larger than ${limit} bytes` })
+const bodyTooLarge = (limit: number) => tooLarge(`the body is larger than ${limit} bytes`)
 const brokenOff = () => malformed('the body ended early')

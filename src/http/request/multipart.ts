@@ -1,5 +1,5 @@
 // http: decodes multipart/form-data (RFC 7578). A form that is not wholly valid is refused.
-import { FluxError, malformed } from '../../model/failure.ts'
+import { malformed, tooLarge } from '../../model/failure.ts'
 import type { Json, JsonObject } from '../../model/json/value.ts'
 import { addField, fieldsToJson, type FormFields } from './form.ts'
 import { readHeaderValue, requireUtf8, utf8Of } from './text.ts'
@@ -22,7 +22,7 @@ export function readMultipart(
   const [, ...parts] = `\r\n${bytes.toString('latin1')}`.split(`\r\n--${boundary}`)
   const last = parts.findIndex((part) => part.startsWith('--'))
   const count = last === -1 ? parts.length : last
-  if (count > maxParts) throw new FluxError({ kind: 'tooLarge', detail: `the form has more than ${maxParts} parts` })
+  if (count > maxParts) throw tooLarge(`the form has more than ${maxParts} parts`)
   if (last === -1) throw malformed('the form ends early')
   const fields: FormFields<Json> = new Map()
   for (const part of parts.slice(0, count)) addPart(fields, part)
@@ -50,26 +50,28 @@ function addPart(fields: FormFields<Json>, part: string): void {
   const type = readHeaderValue(contentType)
   const isText = filename === undefined && TEXT.test(type.value)
   if (isText) requireUtf8(type.parameters.get('charset'))
-  const file = () => ({
-    filename: filename === undefined ? null : lastOf(unescapeName(filename)),
-    contentType,
-    size: content.length,
-    content: content.toString('base64'),
-  })
-  addField(fields, unescapeName(name), isText ? utf8Of(content) : file())
+  const value = isText
+    ? utf8Of(content)
+    : {
+        filename: filename === undefined ? null : lastOf(unescapeName(filename)),
+        contentType,
+        size: content.length,
+        content: content.toString('base64'),
+      }
+  addField(fields, unescapeName(name), value)
 }
 
 /** The headers by their names in lower case. The first line is the rest of that of the delimiter. */
 function headersOf(text: string): ReadonlyMap<string, string> {
-  const headers = new Map<string, string>()
   // A header goes on in a line that begins with white space.
   const [padding = '', ...lines] = text.replaceAll(/\r\n[ \t]+/g, ' ').split('\r\n')
+  const headers = new Map<string, string>()
   for (const line of lines) {
     const [, name = '', value = ''] = /^([^\s:]+):(.*)$/s.exec(line) ?? []
-    if (name === '' || headers.has(name.toLowerCase())) throw malformed('a part of the form has no readable headers')
     headers.set(name.toLowerCase(), value.trim())
   }
-  if (padding.trim() !== '') throw malformed('a part of the form has no readable headers')
+  if (padding.trim() !== '' || headers.has('') || headers.size < lines.length)
+    throw malformed('a part of the form has no readable headers')
   return headers
 }
 

@@ -1,6 +1,6 @@
 // http: reads the query of a URL. Unlike URLSearchParams, it refuses malformed input instead of repairing it.
 import { fieldText } from '../../api/call.ts'
-import { FluxError, malformed } from '../../model/failure.ts'
+import { malformed } from '../../model/failure.ts'
 import { unknownFields } from '../../model/unknown-fields.ts'
 import type { CallFields, Field, FieldsByName } from './call-fields.ts'
 import { formFieldsOf } from './form.ts'
@@ -32,9 +32,5 @@ function valueOf(name: string, texts: readonly string[], field: Field | undefine
     type !== 'array' ? [] : [...new Set(field?.isSeparated ? texts.flatMap((text) => text.split(',')) : texts)]
   if (values.some((text) => text !== '')) return values
   if (type === 'array') throw malformed(`${name} has no value`)
-  throw new FluxError({
-    kind: 'malformed',
-    detail: `${name} must be given once`,
-    errors: [{ pointer: `/${name}`, detail: 'must be given once' }],
-  })
+  throw malformed(`${name} must be given once`, [{ pointer: `/${name}`, detail: 'must be given once' }])
 }

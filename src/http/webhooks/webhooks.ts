@@ -2,7 +2,7 @@
 // engine judges it. Every request to an endpoint ends as one delivery.
 import type { Context, Hono } from 'hono'
 import type { BudgetShare, ByteBudget } from '../../model/byte-budget.ts'
-import { FluxError, serverPaused, type Failure } from '../../model/failure.ts'
+import { FluxError, malformed, serverPaused, type Failure } from '../../model/failure.ts'
 import type { JsonObject } from '../../model/json/value.ts'
 import type { Delivery, Settlement, WebhookApi } from '../../model/webhook.ts'
 import type { Answers } from '../answers/answers.ts'
@@ -163,5 +163,5 @@ async function respond(
 function asBadRequest(error: unknown): never {
   if (!(error instanceof FluxError) || error.failure.kind !== 'invalid') throw error
   const { detail, errors } = error.failure
-  throw new FluxError({ kind: 'malformed', detail, errors })
+  throw malformed(detail, errors)
 }

@@ -16,7 +16,7 @@ import { diskSpace, type SpaceOptions } from './space.ts'
 const NEW_FILE_BYTES = 1024 * 1024
 
 export interface DiskOptions extends SpaceOptions {
-  readonly namespace: string
+  readonly namespace?: string
 }
 
 /** The files of a namespace in a data folder. */
@@ -38,10 +38,9 @@ export type Disk = Awaited<ReturnType<typeof openDisk>>
  * Opens the data of a namespace after it was examined.
  * @throws DataFolderError when another store has it open, or it is not actorflux's, or is damaged
  */
-export async function openDisk(options: DiskOptions) {
-  const { folder, namespace, log } = options
-  const files = filesIn(folder, namespace)
-  const lock = lockFolder(folder, files.lock)
+export async function openDisk({ namespace = 'default', ...options }: DiskOptions) {
+  const files = filesIn(options.folder, namespace)
+  const lock = lockFolder(options.folder, files.lock)
   let root: RootDatabase | undefined
   try {
     const isMarkedYet = isMarked(files.lock)
@@ -51,7 +50,7 @@ export async function openDisk(options: DiskOptions) {
     makeFile(files.data)
     root = openRoot(files.data)
     const tables = openTables(root, files.data, hasData)
-    if (!isMarkedYet) mark(files.lock, log)
+    if (!isMarkedYet) mark(files.lock, options.log)
     return diskOf(root, tables, { space, lock })
   } catch (error) {
     void root?.close()
@@ -73,15 +72,12 @@ const tablesIn = (root: RootDatabase) => ({
 /** Opens the tables, or makes them. @throws DataFolderError when the format of the file is another */
 function openTables(root: RootDatabase, file: string, hasData: boolean) {
   const meta = root.openDB<number, string>(META, { encoding: 'json' })
-  if (!hasData) {
-    const tables = root.transactionSync(() => tablesIn(root))
-    meta.putSync('format', FORMAT)
-    return { ...tables, meta }
-  }
-  const format = meta.get('format')
+  const format = hasData ? meta.get('format') : FORMAT
   if (format === undefined) throw new DataFolderError(noFormat(file))
   if (format !== FORMAT) throw new DataFolderError(otherFormat(`the data in ${file}`, format))
-  return { ...tablesIn(root), meta }
+  const tables = hasData ? tablesIn(root) : root.transactionSync(() => tablesIn(root))
+  if (!hasData) meta.putSync('format', FORMAT)
+  return { ...tables, meta }
 }
 
 function diskOf(
@@ -91,7 +87,7 @@ function diskOf(
 ) {
   /** For the records of the group that is written next. */
   const arena = new Arena()
-  let broken: Error | null = null
+  let broken: unknown = null
 
   return {
     ...tables,
@@ -99,9 +95,13 @@ function diskOf(
     pageBytes: numberIn(root.getStats(), 'pageSize'),
     /** Why nothing can be written, at present or any more. */
     trouble: () =>
-      broken
-        ? 'the store can not write any more: its reason is in the log; start the server again when it is mended'
-        : space.trouble(),
+      broken === null
+        ? space.trouble()
+        : 'the store can not write any more: its reason is in the log; start the server again when it is mended',
+    /** Nothing is written any more: what memory shows may be other than what is on disk. */
+    breakOff(reason: unknown): void {
+      broken = reason
+    },
     /** The number of lmdb's last transaction. */
     revision: () => numberIn(root.getStats(), 'lastTxnId'),
     /**
@@ -111,6 +111,7 @@ function diskOf(
      */
     async write(operations: readonly (() => void)[], bytes: number): Promise<void> {
       if (broken !== null) throw broken
+      if (operations.length === 0) return
       space.take(bytes)
       try {
         await root.batch(() => {

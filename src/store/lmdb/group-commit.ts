@@ -18,45 +18,20 @@ export interface Group {
    * Writes all decisions or nothing. Resolves when they are durable. A FluxError is passed to the callers unchanged.
    */
   write(): Promise<void>
-  /** Makes the decisions visible, all that it can of them. An error: they are durable all the same. */
+  /** Makes the decisions visible. An error: they are durable all the same. */
   adopt(): void
 }
 
-/** A request that waits to be decided or answered. */
-class Request<G, T> {
-  readonly #decide: (group: G) => T
-  readonly #resolve: (decision: T) => void
+/** A request that is decided, and will be answered when its group is durable. */
+interface Decided {
+  readonly answer: () => void
   readonly reject: (error: unknown) => void
-  #decision: { readonly value: T } | null = null
-
-  constructor(decide: (group: G) => T, resolve: (decision: T) => void, reject: (error: unknown) => void) {
-    this.#decide = decide
-    this.#resolve = resolve
-    this.reject = reject
-  }
-
-  /** Decides the request; true on success. If `decide` throws, the request is rejected with that error. */
-  decide(group: G): boolean {
-    try {
-      this.#decision = { value: this.#decide(group) }
-      return true
-    } catch (error) {
-      this.reject(error)
-      return false
-    }
-  }
-
-  /** Resolves the request with its decision, which is durable now. */
-  answer(): void {
-    if (this.#decision !== null) this.#resolve(this.#decision.value)
-  }
 }
-
-type AnyRequest<G> = Pick<Request<G, never>, 'decide' | 'answer' | 'reject'>
 
 export class GroupCommit<G extends Group> {
   readonly #begin: () => G
-  #waiting: AnyRequest<G>[] = []
+  /** Requests that wait. Each decides itself, and adds itself to the decided ones, or is rejected. */
+  #waiting: ((group: G, decided: Decided[]) => void)[] = []
   #writing: { readonly group: G; readonly done: Promise<void> } | null = null
   /** Whether a group is being written, or will be in the next turn of the event loop. */
   #isRunning = false
@@ -76,37 +51,33 @@ export class GroupCommit<G extends Group> {
   run<T>(decide: (group: G) => T): Promise<T> {
     if (this.#closed) return Promise.reject(unavailable('the server is stopping'))
     return new Promise((resolve, reject) => {
-      this.#waiting.push(new Request<G, T>(decide, resolve, reject))
+      this.#waiting.push((group, decided) => {
+        try {
+          const decision = decide(group)
+          decided.push({ answer: () => resolve(decision), reject })
+        } catch (error) {
+          reject(error)
+        }
+      })
       if (!this.#isRunning) this.#writeSoon()
     })
   }
 
-  /** Whether a group is being written. */
-  get isWriting(): boolean {
-    return this.#writing !== null
-  }
-
   /**
-   * Resolves when no group is being written that concerns the caller, with whether there was one. Until then, its data
-   * may be on the disk already, but is neither durable nor in memory: a caller that read it would be ahead of the rest
-   * of the store.
+   * Resolves when no group is being written that concerns the caller. Until then, its data may be on the disk already,
+   * but is neither durable nor in memory: a caller that read it would be ahead of the rest of the store.
    */
-  async settled(concerns: (group: G) => boolean): Promise<boolean> {
-    let waited = false
-    while (this.#writing !== null && concerns(this.#writing.group)) {
-      waited = true
-      await this.#writing.done
-    }
-    return waited
+  async settled(concerns: (group: G) => boolean): Promise<void> {
+    while (this.#writing !== null && concerns(this.#writing.group)) await this.#writing.done
   }
 
   /** Accepts no more requests; resolves when those that were accepted are answered. */
-  async close(): Promise<void> {
+  close(): Promise<void> {
     this.#closed = true
-    if (this.#isRunning)
-      await new Promise<void>((resolve) => {
-        this.#onIdle = resolve
-      })
+    return new Promise((resolve) => {
+      this.#onIdle = resolve
+      if (!this.#isRunning) resolve()
+    })
   }
 
   /**
@@ -125,52 +96,35 @@ export class GroupCommit<G extends Group> {
       return
     }
     const group = this.#begin()
-    const decided = this.#decide(group)
+    const decided: Decided[] = []
+    let count = 0
+    while (count < this.#waiting.length && !group.full) this.#waiting[count++]?.(group, decided)
+    this.#waiting = this.#waiting.slice(count)
     // Not an async function: it would cost a promise, and so would each await.
     const done = group.write().then(
-      () => this.#finish(group, decided),
-      (error: unknown) => this.#fail(decided, error),
+      () => this.#end(group, decided, null),
+      (cause: unknown) =>
+        this.#end(
+          group,
+          decided,
+          cause instanceof FluxError ? cause : unavailable('the store can not write at present', { cause }),
+        ),
     )
     this.#writing = { group, done }
   }
 
-  /** Decides the waiting requests until the group is full; returns those to answer once it is durable. */
-  #decide(group: G): readonly AnyRequest<G>[] {
-    const requests = this.#waiting
-    const decided: AnyRequest<G>[] = []
-    let count = 0
-    for (; count < requests.length && !group.full; count++) {
-      const request = requests[count]
-      if (request?.decide(group) === true) decided.push(request)
-    }
-    this.#waiting = requests.slice(count)
-    return decided
-  }
-
-  /** Called when the group is durable. */
-  #finish(group: G, decided: readonly AnyRequest<G>[]): void {
+  /** The group is durable, or has failed. The callers that are answered run before the next one, as microtasks. */
+  #end(group: G, decided: readonly Decided[], failure: FluxError | null): void {
+    let error = failure
     try {
-      group.adopt()
-      for (const request of decided) request.answer()
-    } catch (error) {
-      this.#reject(decided, inDoubt('the store has written this, and then failed', { cause: error }))
+      if (error === null) {
+        group.adopt()
+        for (const { answer } of decided) answer()
+      }
+    } catch (cause) {
+      error = inDoubt('the store has written this, and then failed', { cause })
     }
-    this.#next()
-  }
-
-  #fail(decided: readonly AnyRequest<G>[], error: unknown): void {
-    this.#reject(decided, error)
-    this.#next()
-  }
-
-  #reject(decided: readonly AnyRequest<G>[], error: unknown): void {
-    const isFailure = error instanceof FluxError
-    const failure = isFailure ? error : unavailable('the store can not write at present', { cause: error })
-    for (const { reject } of decided) reject(failure)
-  }
-
-  /** Begins the next group. The callers that were answered run before it, as microtasks. */
-  #next(): void {
+    if (error !== null) for (const { reject } of decided) reject(error)
     this.#writing = null
     this.#writeSoon()
   }

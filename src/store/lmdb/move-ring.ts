@@ -1,7 +1,5 @@
-// store/lmdb: the feed of moves where there is one server: the newest messages, in memory. They are gone when the
-// process ends.
-//
-// - The embedded store has the newest 10,000 to 20,000 messages in a list in memory (`store/lmdb/move-ring.ts`).
+// store/lmdb: the feed of moves where there is one server: the newest 10,000 to 20,000 messages, in memory. They are gone
+// when the process ends.
 import { randomBytes } from 'node:crypto'
 import type { Clock } from '../../ports/clock.ts'
 import {
@@ -18,18 +16,16 @@ import {
 
 /** Characters that all may take: where they are large, fewer are kept. */
 const MAX_CHARACTERS = 134_217_728
+
 /** An item whose text is made when it is first asked for: perhaps never. */
 class RingItem implements FeedItem {
   readonly id: string
   readonly move: CommittedMove | null
-  /** Characters that it takes, about. */
-  readonly size: number
   #text: string | null = null
 
   constructor(id: string, move: CommittedMove | null) {
     this.id = id
     this.move = move
-    this.size = move === null ? 0 : sizeOfMove(move)
   }
 
   get text(): string {
@@ -39,7 +35,8 @@ class RingItem implements FeedItem {
 }
 
 /** Ids are the name of this ring, and a number. */
-const ID = /^([\w-]{8})\.(\d{1,15})$/
+const ID = /^([\w-]{8})\.\d{1,15}$/
+const numberOf = (id: string) => Number(id.slice(id.indexOf('.') + 1))
 
 export class MoveRing implements MoveFeed {
   readonly #clock: Pick<Clock, 'after'>
@@ -68,12 +65,8 @@ export class MoveRing implements MoveFeed {
     return this.#first + this.#items.length
   }
 
-  publish(move: CommittedMove): void {
-    this.#push(move)
-  }
-
   miss(): void {
-    this.#push(null)
+    this.publish(null)
   }
 
   async activate(): Promise<string> {
@@ -110,7 +103,7 @@ export class MoveRing implements MoveFeed {
   }
 
   isBefore(one: string, other: string): boolean {
-    return Number(one.slice(one.indexOf('.') + 1)) < Number(other.slice(other.indexOf('.') + 1))
+    return numberOf(one) < numberOf(other)
   }
 
   async close(): Promise<void> {
@@ -124,26 +117,23 @@ export class MoveRing implements MoveFeed {
 
   /** The number in an id; null: what is behind it is not known, or kept no more. */
   #numberIn(id: string): number | null {
-    const [, name, digits] = ID.exec(id) ?? []
-    const number = Number(digits)
-    return name === this.#name && number >= this.#first - 1 && number < this.#end ? number : null
+    const number = numberOf(id)
+    return ID.exec(id)?.[1] === this.#name && number >= this.#first - 1 && number < this.#end ? number : null
   }
 
-  #push(move: CommittedMove | null): void {
-    const item = new RingItem(this.#idOf(this.#end), move)
-    this.#items.push(item)
-    this.#characters += item.size
+  /** null: messages are missing. */
+  publish(move: CommittedMove | null): void {
+    this.#items.push(new RingItem(this.#idOf(this.#end), move))
+    this.#characters += sizeOfMove(move)
     const { length } = this.#items
-    if (length >= 2 * KEPT_MOVES) this.#keep(KEPT_MOVES)
-    else if (this.#characters > MAX_CHARACTERS && length > 1)
-      this.#keep(length > 1.1 * KEPT_MOVES ? KEPT_MOVES : Math.floor(length / 2))
+    if (length >= 2 * KEPT_MOVES || (this.#characters > MAX_CHARACTERS && length > 1)) this.#keep(Math.ceil(length / 2))
     if (this.#listener !== null) this.#tellSoon()
   }
 
   /** Drops the others. Seldom, and many at once: removing from the front of a long list is slow. */
   #keep(count: number): void {
     const dropped = this.#items.splice(0, this.#items.length - count)
-    for (const { size } of dropped) this.#characters -= size
+    for (const { move } of dropped) this.#characters -= sizeOfMove(move)
     this.#first += dropped.length
   }
 

@@ -14,8 +14,8 @@ const ASK_EVERY_MS = 50
 
 export interface SpaceOptions {
   readonly folder: string
-  /** Bytes to leave free. */
-  readonly minFree: number
+  /** Bytes to leave free; 0 if left out. */
+  readonly minFree?: number
   /** Reads the free space; that of the file system if left out. */
   readonly gauge?: Gauge | undefined
   readonly log: Log
@@ -36,7 +36,7 @@ const SYSTEM_GAUGE: Gauge = {
   now: () => performance.now(),
 }
 
-export function diskSpace({ folder, minFree, gauge = SYSTEM_GAUGE, log }: SpaceOptions) {
+export function diskSpace({ folder, minFree = 0, gauge = SYSTEM_GAUGE, log }: SpaceOptions) {
   /** Free bytes at the last reading, minus those that were taken since. */
   let free = Infinity
   let askedAt = -Infinity

@@ -11,44 +11,28 @@ import type { Clock } from '../../ports/clock.ts'
 import type { Log } from '../../ports/log.ts'
 import type { RowQuery, SelectQuery, Store, StoredContext } from '../../ports/store.ts'
 import { unsealed } from './arena.ts'
-import { type Disk, openDisk } from './disk.ts'
+import { type Disk, type DiskOptions, openDisk } from './disk.ts'
 import { GroupCommit } from './group-commit.ts'
-import type { Memory } from './index/memory.ts'
+import type { ContextIndex } from './index/context-index.ts'
 import { rebuild } from './index/rebuild.ts'
 import { countIds, selectIds } from './index/selected.ts'
 import { noteFileIn, NOTES_MODULE, readNote } from './notes.ts'
 import { decodeStored } from './stored-context.ts'
 import { decodeRow, isExpired } from './row-tables.ts'
-import type { Gauge } from './space.ts'
 import { WriteGroup } from './write-group.ts'
 
 /**
  * Opens the store in a folder, which is created if missing, and reads the index into memory.
  * @throws DataFolderError when another process has the folder open, or its data is of another format or damaged
  */
-export async function openLmdbStore({
-  folder,
-  namespace = 'default',
-  minFree = 0,
-  gauge,
-  log,
-  clock,
-}: {
-  readonly folder: string
-  readonly namespace?: string
-  /** Bytes that are left free on the disk of the folder; 0 if left out. */
-  readonly minFree?: number
-  /** Reads the free space; that of the file system if left out. */
-  readonly gauge?: Gauge
-  readonly log: Log
-  readonly clock: Clock
-}): Promise<EmbeddedStore> {
-  const disk = await openDisk({ folder, namespace, minFree, gauge, log })
+export async function openLmdbStore(options: DiskOptions & { readonly clock: Clock }): Promise<EmbeddedStore> {
+  const { folder, namespace = 'default', log, clock } = options
+  const disk = await openDisk(options)
   try {
     const start = clock.now()
-    const memory = await rebuild(disk, log)
-    log.info('store opened', { folder, contexts: memory.size, milliseconds: clock.now() - start })
-    return storeOn(disk, memory, { noteFile: noteFileIn(folder, namespace), log, clock })
+    const index = await rebuild(disk, log)
+    log.info('store opened', { folder, contexts: index.size, milliseconds: clock.now() - start })
+    return storeOn(disk, index, { noteFile: noteFileIn(folder, namespace), log, clock })
   } catch (error) {
     await disk.close()
     throw error
@@ -60,7 +44,7 @@ interface EmbeddedQuery extends Omit<RowQuery, 'space'> {
   readonly withExpired?: boolean
 }
 
-/** With what only one who reads all of it needs. */
+/** With what a program needs that reads all of it. */
 export interface EmbeddedStore extends Store {
   /** The highest id given out. */
   readonly lastId: ContextId
@@ -72,15 +56,24 @@ export interface EmbeddedStore extends Store {
 
 /** Ids that are issued at once, because each time costs a write to the disk. */
 const IDS_AT_ONCE = 1000
-/** Rows swept by one group: others wait for it. */
-const SWEPT_AT_ONCE = 10_000
 /** Rows looked at in one turn of the event loop: a few milliseconds. */
 const ROWS_AT_ONCE = 1000
+
+/** As `Store.selectIds`, in several turns of the event loop, because skipping a million contexts takes long. */
+async function idsOf(index: ContextIndex, query: SelectQuery) {
+  for (let { skip = 0, ...from } = query; ;) {
+    const { ids, rest } = from.limit > 0 ? selectIds(index, { ...from, skip }) : { ids: [], rest: null }
+    if (rest === null || skip === 0 || ids.length > 0) return { ids, rest: rest?.behind ?? null }
+    skip = rest.skip
+    from = { ...from, [from.order === 'asc' ? 'after' : 'before']: rest.behind }
+    await nextTurn()
+  }
+}
 
 /** What the store is made of. */
 interface Parts {
   readonly disk: Disk
-  readonly memory: Memory
+  readonly index: ContextIndex
   readonly commits: GroupCommit<WriteGroup>
   readonly clock: Clock
   readonly log: Log
@@ -92,62 +85,31 @@ interface Parts {
  * Reads a context from the disk. A damaged one is also removed from the index, so that no list, broadcast or timer meets
  * it again. @throws FluxError `unreadable`
  */
-function readContext({ disk, memory, log, checkOpen }: Parts, id: ContextId): StoredContext | null {
+function read({ disk, index, log, checkOpen }: Parts, id: ContextId): StoredContext | null {
   checkOpen()
   const bytes = disk.contexts.getBinaryFast(id)
   try {
     return bytes === undefined ? null : decodeStored(id, bytes, ({ slot }) => disk.parts.getBinaryFast([id, slot]))
   } catch (error) {
-    memory.remove(id)
+    index.remove(id)
     logOnce(log, messageOf(error), { contextId: id, error })
     throw error
-  }
-}
-
-/** The newest rows of a context's log, in ascending order. Unreadable ones are left out and logged. */
-function newestRows({ disk, log }: Parts, id: ContextId, limit: number): string[] {
-  const newestFirst: string[][] = []
-  let count = 0
-  const range = { start: [id, Number.MAX_SAFE_INTEGER], end: [id, -1], reverse: true }
-  for (const { key, value } of disk.rows.getRange(range)) {
-    try {
-      const rows: string[] = JSON.parse(unsealed(value).toString())
-      newestFirst.push(rows)
-      count += rows.length
-    } catch (error) {
-      const text = `row ${key[1]} of the log of context ${id} can't be read, and is left out`
-      logOnce(log, text, { contextId: id, row: key[1], error })
-    }
-    if (count >= limit) break
-  }
-  return newestFirst.toReversed().flat().slice(-limit)
-}
-
-/** As `Store.selectIds`, in several turns of the event loop, because skipping a million contexts takes long. */
-async function idsOf(memory: Memory, query: SelectQuery) {
-  for (let { skip = 0, ...from } = query; ;) {
-    const { ids, rest } = from.limit > 0 ? selectIds(memory, { ...from, skip }) : { ids: [], rest: null }
-    if (rest === null || skip === 0 || ids.length > 0) return { ids, rest: rest?.behind ?? null }
-    skip = rest.skip
-    from = { ...from, [from.order === 'asc' ? 'after' : 'before']: rest.behind }
-    await nextTurn()
   }
 }
 
 /** The verbs of the port that find contexts by their keys. */
 const selections = (parts: Parts) =>
   ({
-    selectIds: (query) => idsOf(parts.memory, query),
+    selectIds: (query) => idsOf(parts.index, query),
     async select({ characters = Infinity, ...query }) {
-      const early = await idsOf(parts.memory, query)
-      const hasWaited = await parts.commits.settled((group) => early.ids.some((id) => group.touches(id)))
-      const { ids, rest } = hasWaited ? await idsOf(parts.memory, query) : early
+      await parts.commits.settled(() => true)
+      const { ids, rest } = await idsOf(parts.index, query)
       const contexts: StoredContext[] = []
       let left = characters
       for (const id of ids) {
         if (left <= 0) return { contexts, rest: contexts.at(-1)?.id ?? null }
         try {
-          const context = readContext(parts, id)
+          const context = read(parts, id)
           if (context === null) continue
           contexts.push(context)
           left -= charactersOf(context.parts)
@@ -160,7 +122,7 @@ const selections = (parts: Parts) =>
     async count(selection) {
       let count = 0
       for (let from = selection; ;) {
-        const { count: more, rest } = countIds(parts.memory, from)
+        const { count: more, rest } = countIds(parts.index, from)
         count += more
         if (rest === null) return count
         from = { ...selection, after: rest }
@@ -169,24 +131,42 @@ const selections = (parts: Parts) =>
     },
   }) satisfies Partial<Store>
 
-/** The verbs of the port that read and sweep rows. */
-const rowQueries = ({ disk, memory, commits, clock, log, checkOpen }: Parts) =>
+/** The verbs of the port that read rows, and the rows of a log. */
+const rowQueries = ({ disk, commits, clock, log, checkOpen }: Parts) =>
   ({
+    /** Unreadable rows are left out and logged. */
+    async log({ id, limit }) {
+      const newestFirst: string[][] = []
+      let count = 0
+      const range = { start: [id, Number.MAX_SAFE_INTEGER], end: [id, -1], reverse: true }
+      for (const { key, value } of disk.rows.getRange(range)) {
+        if (count >= limit) break
+        try {
+          const rows: string[] = JSON.parse(unsealed(value).toString())
+          newestFirst.push(rows)
+          count += rows.length
+        } catch (error) {
+          const text = `row ${key[1]} of the log of context ${id} can't be read, and is left out`
+          logOnce(log, text, { contextId: id, row: key[1], error })
+        }
+      }
+      return limit > 0 ? newestFirst.toReversed().flat().slice(-limit) : []
+    },
     async readRow({ space, key }) {
-      if (commits.isWriting) await commits.settled((group) => group.touchesRows(space, key))
+      await commits.settled((group) => group.touchesRows(space, key))
       checkOpen()
       const row = disk.rowTables.read(space, key)
       return row === null || isExpired(row, clock.now()) ? null : { partition: 0, key, ...row }
     },
     async listRows({ partition = 0, space, prefix, after, limit, withExpired = false }: EmbeddedQuery) {
-      if (commits.isWriting) await commits.settled((group) => group.touchesRows(space))
-      checkOpen()
+      await commits.settled((group) => group.touchesRows(space))
       const now = withExpired ? -Infinity : clock.now()
       const rows: StoredRow[] = []
       if (partition !== 0) return rows
       // The next stride begins behind the last key, so lmdb's snapshot is not kept while others write.
       for (let [from, isBehind] = startOfRows(partition, prefix, after); ;) {
         let looked = 0
+        checkOpen()
         for (const { key, bytes } of disk.rowTables.from(space, from, isBehind)) {
           if (rows.length >= limit || !key.startsWith(prefix)) return rows
           try {
@@ -206,21 +186,20 @@ const rowQueries = ({ disk, memory, commits, clock, log, checkOpen }: Parts) =>
         await nextTurn()
       }
     },
-    countRows: async ({ space }) => memory.rowCount(space),
-    sweepRows: ({ now, limit }) => commits.run((group) => group.sweepRows(now, Math.min(limit, SWEPT_AT_ONCE))),
   }) satisfies Partial<Store>
 
 function storeOn(
   disk: Disk,
-  memory: Memory,
+  index: ContextIndex,
   { noteFile, log, clock }: { readonly noteFile: string; readonly log: Log; readonly clock: Clock },
 ): EmbeddedStore {
   let closing: Promise<void> | null = null
+  const commits = new GroupCommit(() => new WriteGroup(disk, index, () => clock.now()))
+
   const checkOpen = () => {
     if (closing) throw unavailable('the server is stopping')
   }
-  const commits = new GroupCommit(() => new WriteGroup(disk, memory, () => clock.now()))
-  const parts = { disk, memory, commits, clock, log, checkOpen }
+  const parts = { disk, index, commits, clock, log, checkOpen }
   return {
     ...selections(parts),
     ...rowQueries(parts),
@@ -228,7 +207,7 @@ function storeOn(
     incarnation: 0,
     notes: { module: NOTES_MODULE, place: noteFile },
     get lastId() {
-      return memory.lastId
+      return index.lastId
     },
     get revision() {
       return disk.revision()
@@ -237,28 +216,28 @@ function storeOn(
       const given = Math.max(count, IDS_AT_ONCE)
       return { first: await commits.run((group) => group.reserveIds(given)), count: given }
     },
-    highestId: async () => memory.highestId,
+    highestId: async () => index.highestId,
     trouble: () => (closing ? 'the store is closed' : disk.trouble()),
     async load({ id }) {
-      if (commits.isWriting) await commits.settled((group) => group.touches(id))
-      return readContext(parts, id)
+      await commits.settled((group) => group.touches(id))
+      return read(parts, id)
     },
-    version: async ({ id }) => memory.entry(id)?.version ?? null,
+    version: async ({ id }) => index.entry(id)?.version ?? null,
     /** Not an async function, which would cost each commit another promise. */
     commit: (request) => commits.run((group) => group.commit(request)),
-    log: async ({ id, limit }) => (limit > 0 ? newestRows(parts, id, limit) : []),
-    claimDue: async (request) => memory.claimDue(request),
-    claimAbandoned: async (request) => memory.owners.claim(request, clock.now()),
-    leasedTo: async ({ owner }) => memory.owners.of(owner),
+
+    countRows: async ({ space }) => index.rowCount(space),
+    sweepRows: ({ now, limit }) => commits.run((group) => group.sweepRows(now, limit)),
+
+    claimDue: async (request) => index.claimDue(request),
+    claimAbandoned: async (request) => index.owners.claim(request, clock.now()),
+    leasedTo: async ({ owner }) => index.owners.of(owner),
     /** There is only this one, which is not noted. */
     servers: async () => [],
     /** No other process can use this store, so a heartbeat is not needed. */
     heartbeat: async () => true,
     standstill: async ({ owner }) => readNote(noteFile, owner),
     purge: ({ endedBefore, limit }) => commits.run((group) => group.purge(endedBefore, limit)),
-    close() {
-      closing ??= commits.close().then(() => disk.close())
-      return closing
-    },
+    close: () => (closing ??= commits.close().then(() => disk.close())),
   }
 }

@@ -73,14 +73,15 @@ export function encode(arena: Arena, header: Header, { parts }: StoredContext): 
   const more = owner === null && large.length === 0 ? '' : JSON.stringify([owner, large])
   const table = JSON.stringify([names, lengths])
   const encoding = encodingOf(texts)
+  const head = keys + more + table
   // A UTF-16 unit takes at most 3 bytes in UTF-8.
-  return arena.write(FACTS_BYTES + 3 * (keys.length + more.length + table.length + texts.length), (bytes, start) => {
-    const keysEnd = start + FACTS_BYTES + bytes.write(keys, start + FACTS_BYTES)
-    const moreEnd = keysEnd + bytes.write(more, keysEnd)
-    const tableEnd = moreEnd + bytes.write(table, moreEnd)
-    bytes.writeUInt32LE(keysEnd - start - FACTS_BYTES, start + KEYS_LENGTH_AT)
-    bytes.writeUInt32LE(moreEnd - keysEnd, start + MORE_LENGTH_AT)
-    bytes.writeUInt32LE(tableEnd - moreEnd, start + TABLE_LENGTH_AT)
+  return arena.write(FACTS_BYTES + 3 * (head.length + texts.length), (bytes, start) => {
+    const headAt = start + FACTS_BYTES
+    const textsAt = headAt + bytes.write(head, headAt)
+    const bytesOf = (text: string) => (textsAt - headAt === head.length ? text.length : Buffer.byteLength(text))
+    bytes.writeUInt32LE(bytesOf(keys), start + KEYS_LENGTH_AT)
+    bytes.writeUInt32LE(bytesOf(more), start + MORE_LENGTH_AT)
+    bytes.writeUInt32LE(bytesOf(table), start + TABLE_LENGTH_AT)
     bytes.writeUInt32LE(encoding, start + ENCODING_AT)
     writeInteger(bytes, header.version, start + VERSION_AT)
     bytes.writeDoubleLE(header.due ?? NaN, start + DUE_AT)
@@ -88,7 +89,7 @@ export function encode(arena: Arena, header: Header, { parts }: StoredContext): 
     writeInteger(bytes, header.parent ?? NO_PARENT, start + PARENT_AT)
     writeInteger(bytes, header.firstRow, start + FIRST_ROW_AT)
     writeInteger(bytes, header.nextRow, start + NEXT_ROW_AT)
-    return tableEnd + bytes.write(texts, tableEnd, ENCODINGS[encoding])
+    return textsAt + bytes.write(texts, textsAt, ENCODINGS[encoding])
   })
 }
 
@@ -181,29 +182,20 @@ function headerIn(bytes: Buffer, { keys, more }: ReturnType<typeof endsIn>, read
  */
 const LARGE_PART_BYTES = 2048
 
-/** Assigns the large parts of a write to rows; null if there are none, before and after. */
-export function placeLargeParts({ context: { version, parts }, changed }: Write, before: readonly LargePart[]) {
+/** Assigns the large parts of a write to rows. Those of its own version must be written. */
+export function placeLargeParts(
+  { context: { version, parts }, changed }: Write,
+  before: readonly LargePart[],
+): readonly LargePart[] {
   const names = Object.keys(parts).filter((name) => (parts[name]?.length ?? 0) >= LARGE_PART_BYTES)
-  if (names.length === 0 && before.length === 0) return null
+  if (names.length === 0) return NO_LARGE_PARTS
   const known = new Map(before.map((part) => [part.name, part]))
   let nextSlot = before.reduce((slot, part) => Math.max(slot, part.slot + 1), 0)
-  const written: LargePart[] = []
-  const large = names.map((name) => {
+  return names.map((name) => {
     const [length, stored] = [parts[name]?.length ?? 0, known.get(name)]
-    known.delete(name)
     if (stored?.length === length && !changed.includes(name)) return stored
-    const part = { name, length, version, slot: stored?.slot ?? nextSlot++ }
-    written.push(part)
-    return part
+    return { name, length, version, slot: stored?.slot ?? nextSlot++ }
   })
-  return {
-    /** All large parts of the new version. */
-    parts: large,
-    /** Those of them that must be written. */
-    written,
-    /** Slots whose rows must be removed. */
-    freed: Array.from(known.values(), ({ slot }) => slot),
-  }
 }
 
 /** In the row of a large part. The text follows. */

@@ -4,7 +4,7 @@ import { partitionOfCommit, type RowSpace, type RowValue, type RowWrite, textOfR
 import type { CommitOutcome, CommitRefusal, CommitRequest, Write } from '../../ports/store.ts'
 import type { Disk } from './disk.ts'
 import type { Group } from './group-commit.ts'
-import type { Entry, Memory } from './index/memory.ts'
+import type { ContextIndex, Entry } from './index/context-index.ts'
 import {
   encode,
   encodeLargePart,
@@ -18,6 +18,7 @@ import { isExpired } from './row-tables.ts'
 /** A log is trimmed when it has grown so far, a good many rows at once. */
 const LOG_ROOM = MAX_LOG_ROWS + MAX_LOG_ROWS / 4
 const NO_ROWS = { firstRow: 0, nextRow: 0 }
+const NO_WRITES_OF_ROWS: readonly RowWrite[] = []
 
 /** One purge writes about as many keys at most, so that it doesn't hold up the commits. */
 const PURGE_KEYS = 20_000
@@ -38,7 +39,7 @@ const DONE_WITH_LOOKUPS: CommitOutcome = { ok: true, lookups: true }
 
 export class WriteGroup implements Group {
   readonly #disk: Disk
-  readonly #memory: Memory
+  readonly #index: ContextIndex
   /** The calls to lmdb that write the group. None of them throws. */
   readonly #operations: (() => void)[] = []
   /** Bytes of records and rows. */
@@ -58,11 +59,11 @@ export class WriteGroup implements Group {
   /** How many rows a space has more, or fewer, by this group. */
   readonly gained = new Map<RowSpace, number>()
 
-  constructor(disk: Disk, memory: Memory, now: () => number) {
+  constructor(disk: Disk, index: ContextIndex, now: () => number) {
     this.#now = now
     this.#disk = disk
-    this.#memory = memory
-    this.#lastId = memory.lastId
+    this.#index = index
+    this.#lastId = index.lastId
     // The group before is written, or has failed.
     disk.arena.clear()
   }
@@ -80,96 +81,48 @@ export class WriteGroup implements Group {
   }
 
   write(): Promise<void> {
-    if (this.#operations.length === 0) return Promise.resolve()
     return this.#disk.write(this.#operations, this.#pages * this.#disk.pageBytes)
   }
 
-  /** Where memory fails for a context, the others are made visible all the same, and its own entry is made anew. */
   adopt(): void {
-    const memory = this.#memory
-    memory.lastId = this.#lastId
-    memory.addRows(this.gained)
-    const failed: { readonly id: ContextId; readonly header: Header | null; readonly error: unknown }[] = []
-    for (const [id, header] of this.#contexts) {
-      try {
-        if (header === null) memory.remove(id)
-        else memory.put(id, header)
-      } catch (error) {
-        failed.push({ id, header, error })
-        this.#notified.set(id, this.#isNotified(id))
+    const index = this.#index
+    try {
+      index.lastId = this.#lastId
+      index.addRows(this.gained)
+      for (const [id, header] of this.#contexts) {
+        if (header === null) index.remove(id)
+        else index.put(id, header)
       }
+      for (const [id, isNotified] of this.#notified) index.setNotified(id, isNotified)
+    } catch (error) {
+      // Decisions would rest on what is not true any more. The next start reads it anew.
+      this.#disk.breakOff(error)
+      throw error
     }
-    for (const { id, header } of failed) {
-      memory.remove(id)
-      if (header !== null) memory.put(id, header)
-    }
-    for (const [id, isNotified] of this.#notified) {
-      if (isNotified) memory.notify(id)
-      else memory.clearNotification(id)
-    }
-    if (failed[0] !== undefined) throw failed[0].error
   }
 
-  commit({ writes, rows }: CommitRequest): CommitOutcome {
-    const [only] = writes
-    if (rows === undefined && writes.length === 1 && only !== undefined && only.unique === undefined)
-      return this.#commitOne(only)
-    if (rows !== undefined) partitionOfCommit(writes, rows, 1)
-    const headers = new Map<ContextId, Header>()
-    const operationsBefore = this.#operations.length
-    let isWhole = false
-    try {
-      for (const write of writes) {
-        const { id } = write.context
-        const before = headers.get(id) ?? this.#context(id)
-        if ((before?.version ?? 0) !== write.previous) return { ok: false, stale: id }
-        headers.set(id, this.#writeContext(write, before))
-      }
-      const refusal = (rows === undefined ? null : this.#refusalOfRows(rows)) ?? this.#refusalOfKeys(writes, headers)
-      if (refusal !== null) return refusal
-      isWhole = true
-    } finally {
-      if (!isWhole) this.#operations.length = operationsBefore
+  commit({ writes, rows = NO_WRITES_OF_ROWS }: CommitRequest): CommitOutcome {
+    if (rows.length > 0) partitionOfCommit(writes, rows, 1)
+    for (const { context, previous } of writes) {
+      if ((this.#context(context.id)?.version ?? 0) !== previous) return { ok: false, stale: context.id }
     }
-    if (rows !== undefined) this.#writeRows(rows)
-    for (const [id, header] of headers) this.#contexts.set(id, header)
-    for (const write of writes) this.#answerNotification(write)
+    const before = rows.map(({ space, key }) => this.#row(space, key))
+    const refusal = this.#refusalOfRows(rows, before) ?? this.#refusalOfKeys(writes)
+    if (refusal !== null) return refusal
+    const headers = this.#writeContexts(writes)
+    for (const [index, { context, unique, answersNotification }] of writes.entries()) {
+      this.#contexts.set(context.id, headers[index] ?? null)
+      if (unique !== undefined) this.#owners.set(unique, context.id)
+      if (answersNotification && this.#isNotified(context.id)) this.#notify(context.id, false)
+    }
+    for (const [index, { space, key, value, expiresAt }] of rows.entries())
+      this.#setRow(space, key, value === null ? null : { value, expiresAt }, before[index] ?? null)
     // After the answers: a notification that comes along with one stands.
-    for (const { notifies } of writes) this.#notifyAll(notifies)
-    return writes.length > 0 ? this.#done() : DONE
-  }
-
-  /** The same for an event of its own, as nearly all are, without the lists of a commit. */
-  #commitOne(write: Write): CommitOutcome {
-    const { id } = write.context
-    const before = this.#context(id)
-    if ((before?.version ?? 0) !== write.previous) return { ok: false, stale: id }
-    const { length } = this.#operations
-    let header: Header | null = null
-    try {
-      header = this.#writeContext(write, before)
-    } finally {
-      if (header === null) this.#operations.length = length
+    for (const { notifies } of writes) {
+      for (const id of notifies) if (this.#context(id) !== null) this.#notify(id, true)
     }
-    this.#contexts.set(id, header)
-    this.#answerNotification(write)
-    this.#notifyAll(write.notifies)
-    return this.#done()
-  }
-
-  #answerNotification({ context: { id }, answersNotification }: Write): void {
-    if (!answersNotification || !this.#isNotified(id)) return
-    this.#notified.set(id, false)
-    this.#add(0, 1, () => void this.#disk.notifications.remove(id))
-  }
-
-  #notifyAll(ids: readonly ContextId[]): void {
-    for (const id of ids) if (this.#context(id) !== null) this.#notify(id)
-  }
-
-  #done(): CommitOutcome {
-    const lookups = this.#memory.rowCount('lookups') + (this.gained.get('lookups') ?? 0)
-    return lookups > 0 ? DONE_WITH_LOOKUPS : DONE
+    const lookups = this.#index.rowCount('lookups') + (this.gained.get('lookups') ?? 0)
+    return lookups > 0 && writes.length > 0 ? DONE_WITH_LOOKUPS : DONE
   }
 
   /** Deletes rows that are expired, at most so many; gives their number. */
@@ -196,25 +149,37 @@ export class WriteGroup implements Group {
   }
 
   purge(endedBefore: number, limit: number): number {
-    const ids: ContextId[] = []
-    let keys = 0
-    for (const [id, { parent, firstRow, nextRow, large }] of this.#memory.endedBefore(endedBefore)) {
-      if (ids.length >= limit || keys >= PURGE_KEYS) break
+    let [count, keys] = [0, 0]
+    for (const id of this.#index.ended({ before: endedBefore })) {
+      if (count >= limit || keys >= PURGE_KEYS) break
+      const entry = this.#index.entry(id)
       // What this group has written isn't finished, or is gone already.
-      if (this.#contexts.has(id) || (parent !== null && this.#isNotified(parent))) continue
-      ids.push(id)
-      keys += 1 + nextRow - firstRow + large.length
+      if (entry === null || this.#contexts.has(id) || (entry.parent !== null && this.#isNotified(entry.parent)))
+        continue
+      this.#remove(id, entry)
+      count += 1
+      keys += 1 + entry.nextRow - entry.firstRow + entry.large.length
     }
-    for (const id of ids) this.#remove(id)
-    return ids.length
+    return count
   }
 
-  /** Adds the operations that write a context: its record, its large parts, the rows of its log. Gives its header. */
-  #writeContext(write: Write, before: Header | Entry | null): Header {
+  /** Adds the operations that write these contexts, or none if one can't be written. */
+  #writeContexts(writes: readonly Write[]): readonly Header[] {
+    const { length } = this.#operations
+    try {
+      return writes.map((write) => this.#writeContext(write))
+    } catch (error) {
+      this.#operations.length = length
+      throw error
+    }
+  }
+
+  /** Its record, its large parts, and the rows of its log. */
+  #writeContext(write: Write): Header {
     const { context, log } = write
     const { id, version, indexKeys, due, owner, endedAt, parent } = context
-    const rows = log.length > MAX_LOG_ROWS ? log.slice(-MAX_LOG_ROWS) : log
-    const { firstRow, nextRow } = this.#append(id, before ?? NO_ROWS, rows)
+    const before = this.#context(id)
+    const { firstRow, nextRow } = this.#append(id, before ?? NO_ROWS, log)
     const large = this.#writeLargeParts(write, before?.large ?? NO_LARGE_PARTS)
     const header = { version, indexKeys, due, owner, endedAt, parent, firstRow, nextRow, large }
     const record = encode(this.#disk.arena, header, context)
@@ -223,8 +188,9 @@ export class WriteGroup implements Group {
   }
 
   /** The rows of one write are one value, keyed by the number of the first. Gives which are kept. */
-  #append(id: ContextId, { firstRow, nextRow }: typeof NO_ROWS, rows: readonly string[]) {
-    if (rows.length === 0) return { firstRow, nextRow }
+  #append(id: ContextId, { firstRow, nextRow }: typeof NO_ROWS, log: readonly string[]) {
+    if (log.length === 0) return { firstRow, nextRow }
+    const rows = log.slice(-MAX_LOG_ROWS)
     const value = this.#disk.arena.text(JSON.stringify(rows))
     this.#add(value.length, 1, () => void this.#disk.rows.put([id, nextRow], value))
     const end = nextRow + rows.length
@@ -244,71 +210,61 @@ export class WriteGroup implements Group {
     return Array.from(keys, ([, row]) => row)
   }
 
-  /** Writes those that have changed. Gives all of them. */
+  /** Writes those that have changed, and removes those that are gone. Gives all of them. */
   #writeLargeParts(write: Write, before: readonly LargePart[]): readonly LargePart[] {
-    const placement = placeLargeParts(write, before)
-    if (placement === null) return NO_LARGE_PARTS
+    const large = placeLargeParts(write, before)
     const { id, version, parts } = write.context
-    for (const { name, slot } of placement.written) {
-      const row = encodeLargePart(this.#disk.arena, version, parts[name] ?? '')
-      this.#add(row.length, 1, () => void this.#disk.parts.put([id, slot], row))
+    for (const part of large) {
+      if (part.version !== version) continue
+      const row = encodeLargePart(this.#disk.arena, version, parts[part.name] ?? '')
+      this.#add(row.length, 1, () => void this.#disk.parts.put([id, part.slot], row))
     }
-    for (const slot of placement.freed) this.#add(0, 1, () => void this.#disk.parts.remove([id, slot]))
-    return placement.parts
+    for (const { slot } of before) {
+      const isLeft = large.some((part) => part.slot === slot)
+      if (!isLeft) this.#add(0, 1, () => void this.#disk.parts.remove([id, slot]))
+    }
+    return large
   }
 
-  /** Which unique key of these writes another context has, if any; else they are these contexts'. */
-  #refusalOfKeys(writes: readonly Write[], headers: ReadonlyMap<ContextId, Header>): CommitRefusal | null {
-    const given = new Map<string, ContextId>()
+  /** Which unique key of these writes another context has, if any. */
+  #refusalOfKeys(writes: readonly Write[]): CommitRefusal | null {
     for (const { context, unique } of writes) {
-      if (unique === undefined) continue
-      const by = this.#otherWith(unique, context.id, headers) ?? given.get(unique)
-      if (by !== undefined && by !== context.id) return { ok: false, unique: { key: unique, by } }
-      given.set(unique, context.id)
+      const by = unique === undefined ? undefined : this.#otherWith(unique, context.id, writes)
+      if (unique !== undefined && by !== undefined) return { ok: false, unique: { key: unique, by } }
     }
-    for (const [key, id] of given) this.#owners.set(key, id)
     return null
   }
 
-  /** Another context that has the key, and is left with it by the commit. */
-  #otherWith(key: string, id: ContextId, headers: ReadonlyMap<ContextId, Header>): ContextId | undefined {
-    const isLeft = (other: ContextId | undefined): boolean => {
-      if (other === undefined || other === id) return false
-      const header = headers.get(other) ?? this.#contexts.get(other)
-      return header === undefined || header?.indexKeys.includes(key) === true
-    }
-    for (const other of this.#memory.index.having(key)) if (isLeft(other)) return other
-    const other = this.#owners.get(key)
-    return isLeft(other) ? other : undefined
+  /** Another context that has the key after these writes. */
+  #otherWith(key: string, id: ContextId, writes: readonly Write[]): ContextId | undefined {
+    const after = new Map(writes.map(({ context }) => [context.id, context]))
+    const mayHave = [...this.#index.keys.having(key), this.#owners.get(key) ?? id, ...after.keys()]
+    return mayHave.find((other) => {
+      const written = after.get(other) ?? this.#contexts.get(other)
+      return other !== id && (written === undefined || written?.indexKeys.includes(key))
+    })
   }
 
-  /** Which guard fails, if any. @throws TypeError when a row can't be read */
-  #refusalOfRows(rows: readonly RowWrite[]): CommitRefusal | null {
-    const now = this.#now()
-    for (const { space, key, expects } of rows) {
-      const row = this.#row(space, key)
-      const value = row === null || isExpired(row, now) ? null : row.value
+  /** Which guard fails, if any. `before`: what is there. */
+  #refusalOfRows(rows: readonly RowWrite[], before: readonly (RowValue | null)[]): CommitRefusal | null {
+    for (const [index, { space, key, expects }] of rows.entries()) {
+      const row = before[index] ?? null
+      const value = row === null || isExpired(row, this.#now()) ? null : row.value
       if (expects !== undefined && expects !== value) return { ok: false, row: { space, key, value } }
     }
     return null
   }
 
-  #writeRows(rows: readonly RowWrite[]): void {
-    for (const { space, key, value, expiresAt } of rows)
-      this.#setRow(space, key, value === null ? null : { value, expiresAt }, this.#row(space, key))
-  }
-
+  /** @throws TypeError when it can't be read */
   #row(space: RowSpace, key: string): RowValue | null {
     const written = this.#rows.get(nameOf(space, key))
     return written === undefined ? this.#disk.rowTables.read(space, key) : written
   }
 
   #setRow(space: RowSpace, key: string, row: RowValue | null, before: RowValue | null): void {
-    const { rowTables } = this.#disk
-    if (row !== null) {
-      const bytes = this.#disk.arena.text(textOfRow(row))
-      this.#add(bytes.length, 3, () => rowTables.put(space, key, bytes, row, before))
-    } else if (before !== null) this.#add(0, 2, () => rowTables.remove(space, key, before))
+    const { rowTables, arena } = this.#disk
+    const written = row === null ? null : { ...row, bytes: arena.text(textOfRow(row)) }
+    if (row !== before) this.#add(written?.bytes.length ?? 0, 3, () => rowTables.write(space, key, written, before))
     this.#rows.set(nameOf(space, key), row)
     const gain = (row === null ? 0 : 1) - (before === null ? 0 : 1)
     this.gained.set(space, (this.gained.get(space) ?? 0) + gain)
@@ -323,30 +279,29 @@ export class WriteGroup implements Group {
 
   #context(id: ContextId): Header | Entry | null {
     const made = this.#contexts.get(id)
-    return made === undefined ? this.#memory.entry(id) : made
+    return made === undefined ? this.#index.entry(id) : made
   }
 
   #isNotified(id: ContextId): boolean {
-    return this.#notified.get(id) ?? this.#memory.isNotified(id)
+    return this.#notified.get(id) ?? this.#index.isNotified(id)
   }
 
-  #notify(id: ContextId): void {
-    this.#notified.set(id, true)
-    this.#add(0, 1, () => void this.#disk.notifications.put(id, NOTIFIED))
+  #notify(id: ContextId, isNotified: boolean): void {
+    const { notifications } = this.#disk
+    this.#notified.set(id, isNotified)
+    this.#add(0, 1, () => void (isNotified ? notifications.put(id, NOTIFIED) : notifications.remove(id)))
   }
 
-  #remove(id: ContextId): void {
+  #remove(id: ContextId, { large }: Entry): void {
     const rows = this.#logRows(id)
-    const large = this.#context(id)?.large ?? NO_LARGE_PARTS
     this.#add(0, 1, () => {
       for (const { slot } of large) void this.#disk.parts.remove([id, slot])
       for (const row of rows) void this.#disk.rows.remove([id, row])
-      void this.#disk.notifications.remove(id)
       void this.#disk.contexts.remove(id)
     })
     this.#pages += rows.length + large.length
     this.#contexts.set(id, null)
-    this.#notified.set(id, false)
+    if (this.#isNotified(id)) this.#notify(id, false)
   }
 }
 

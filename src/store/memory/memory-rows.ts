@@ -1,12 +1,15 @@
 // store/memory: the rows, and what the port promises of them.
-import { compareRows, type RowSpace, type RowWrite, type StoredRow } from '../../model/rows.ts'
+import { compareRows, ROW_SPACES, type RowSpace, type RowWrite, type StoredRow } from '../../model/rows.ts'
 import type { RowQuery } from '../../ports/store.ts'
 
-type Row = StoredRow & { readonly space: RowSpace }
+type Place = Pick<StoredRow, 'key' | 'partition'>
+
+const isExpired = ({ expiresAt }: StoredRow, now: number) => expiresAt !== null && expiresAt <= now
 
 export class MemoryRows {
-  readonly #rows = new Map<string, Row>()
   readonly #now: () => number
+  /** In the order of `compareRows`. */
+  readonly #spaces = new Map<RowSpace, StoredRow[]>(ROW_SPACES.map((space) => [space, []]))
 
   constructor(now: () => number) {
     this.#now = now
@@ -23,50 +26,55 @@ export class MemoryRows {
 
   write(rows: readonly RowWrite[]): void {
     for (const { partition, space, key, value, expiresAt } of rows) {
-      const name = nameOf({ partition, space, key })
-      if (value === null) this.#rows.delete(name)
-      else this.#rows.set(name, { partition, space, key, value, expiresAt })
+      const { all, at, row } = this.#find(space, { partition, key })
+      all.splice(at, row ? 1 : 0, ...(value === null ? [] : [{ partition, key, value, expiresAt }]))
     }
   }
 
-  read(place: Pick<Row, 'partition' | 'space' | 'key'>): StoredRow | null {
-    const row = this.#rows.get(nameOf(place))
-    return row === undefined || this.#hasExpired(row) ? null : rowOf(row)
+  read({ space, key, partition }: Place & { readonly space: RowSpace }): StoredRow | null {
+    const { row } = this.#find(space, { key, partition })
+    return row && !isExpired(row, this.#now()) ? row : null
   }
 
   list({ partition, space, prefix, after, limit }: RowQuery): StoredRow[] {
-    return this.#of(space, partition)
-      .filter(
-        (row) =>
-          row.key.startsWith(prefix) && (after === undefined || compareRows(row, after) > 0) && !this.#hasExpired(row),
-      )
-      .sort(compareRows)
-      .slice(0, limit)
-      .map(rowOf)
+    const { all, at } = this.#find(space, { key: prefix, partition: 0 })
+    const behind = after ? this.#find(space, { ...after, partition: after.partition + 1 }).at : 0
+    const rows: StoredRow[] = []
+    for (const row of all.slice(Math.max(at, behind))) {
+      if (rows.length >= limit || !row.key.startsWith(prefix)) break
+      if ((partition ?? row.partition) === row.partition && !isExpired(row, this.#now())) rows.push(row)
+    }
+    return rows
   }
 
   /** Expired ones included. */
   count(space: RowSpace, partition?: number): number {
-    return this.#of(space, partition).length
+    return (this.#spaces.get(space) ?? []).filter((row) => (partition ?? row.partition) === row.partition).length
   }
 
   sweep({ now, limit }: { readonly now: number; readonly limit: number }): number {
-    const expired = [...this.#rows].filter(
-      ([, row]) => row.expiresAt !== null && row.expiresAt <= now && this.#hasExpired(row),
+    const expired = [...this.#spaces].flatMap(([space, rows]) =>
+      rows
+        .filter((row) => isExpired(row, Math.min(now, this.#now())))
+        .map(({ key, partition }) => ({ space, key, partition, value: null, expiresAt: null })),
     )
-    const swept = limitOf(limit, expired, ([, { partition }]) => partition)
-    for (const [name] of swept) this.#rows.delete(name)
+    const swept = limitOf(limit, expired, ({ partition }) => partition)
+    this.write(swept)
     return swept.length
   }
 
-  #of(space: RowSpace, partition: number | undefined): Row[] {
-    return [...this.#rows.values()].filter(
-      (row) => row.space === space && (partition ?? row.partition) === row.partition,
-    )
-  }
-
-  #hasExpired({ expiresAt }: StoredRow): boolean {
-    return expiresAt !== null && expiresAt <= this.#now()
+  /** The rows of a space; which of them is the first that isn't before a place; and that row if it is there. */
+  #find(space: RowSpace, place: Place) {
+    const all = this.#spaces.get(space) ?? []
+    let [at, end] = [0, all.length]
+    while (at < end) {
+      const middle = (at + end) >>> 1
+      const row = all[middle]
+      if (row && compareRows(row, place) < 0) at = middle + 1
+      else end = middle
+    }
+    const row = all[at]
+    return { all, at, row: row && compareRows(row, place) === 0 ? row : null }
   }
 }
 
@@ -79,8 +87,3 @@ export function limitOf<T>(limit: number, all: readonly T[], partitionIn: (one: 
     return count <= limit
   })
 }
-
-const nameOf = ({ partition, space, key }: Pick<Row, 'partition' | 'space' | 'key'>): string =>
-  `${partition}:${space}:${key}`
-
-const rowOf = ({ partition, key, value, expiresAt }: Row): StoredRow => ({ partition, key, value, expiresAt })

@@ -10,43 +10,29 @@
 //   most one refused commit a second for each start in progress, and a Redis that has lost a block refuses all of its
 //   ids.
 
-/** Ids that were issued ahead together, as numbers of their partition. */
-interface Block {
-  readonly first: number
-  readonly last: number
-}
-
-/** Most blocks that are remembered. */
-const MAX_BLOCKS = 16
-
 /** A text that is no id, so that the commit is refused. */
 const NEVER = '-'
 
-/** The ids of one partition that were issued ahead. */
+/** The ids of one partition that were issued ahead, as its numbers. */
 export class AheadIds {
-  /** In ascending order. */
-  readonly #blocks: Block[] = []
-  /** The highest id of a block that is not remembered any more. */
+  /** The block that was issued last. */
+  #block = { first: Infinity, last: 0 }
+  /** The highest id of the blocks before. */
   #forgotten = 0
 
   /** Adds a block. It must be higher than those before it. */
-  add(block: Block): void {
-    this.#blocks.push(block)
-    if (this.#blocks.length > MAX_BLOCKS) this.#forgotten = this.#blocks.shift()?.last ?? this.#forgotten
+  add(block: { readonly first: number; readonly last: number }): void {
+    this.#forgotten = this.#block.last
+    this.#block = block
   }
 
   /**
    * The number that the last issued id must have when contexts of these ids are created; empty: any. It is not known
-   * whether an id below all remembered blocks was issued ahead, so it is refused.
+   * whether an id below the block was issued ahead, so it is refused.
    */
   fenceOf(numbers: readonly number[]): string {
-    let fence = ''
-    for (const number of numbers) {
-      const block = this.#blocks.findLast(({ first }) => first <= number)
-      const own = block ? (number <= block.last ? String(block.last) : '') : number <= this.#forgotten ? NEVER : ''
-      if (own === '') continue
-      fence = fence === '' || fence === own ? own : NEVER
-    }
-    return fence
+    const { first, last } = this.#block
+    if (numbers.some((number) => number <= this.#forgotten)) return NEVER
+    return numbers.some((number) => number >= first && number <= last) ? String(last) : ''
   }
 }

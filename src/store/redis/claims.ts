@@ -9,54 +9,38 @@ import type { ContextId } from '../../model/context.ts'
 import type { Store } from '../../ports/store.ts'
 import type { RedisAddress } from './connection.ts'
 import type { PartitionClient } from './partition-client.ts'
-import { idsOf, texts } from './scripts.ts'
+import { idsOf, pairsOf, texts } from './scripts.ts'
 import type { RedisTime } from './time.ts'
 
 /** Milliseconds until due contexts are queried again when a partition could not be reached. */
 const RETRY_MS = 1_000
-/** Ids that are read at once. */
-const PIECE = 1_000
 
 /** Ids, and the text behind each of them; what is no id is left out. */
-const pairsIn = (values: readonly string[]): { id: ContextId; text: string }[] =>
-  values.flatMap((each, place) =>
-    place % 2 === 0 ? idsOf([each]).map((id) => ({ id, text: values[place + 1] ?? '' })) : [],
-  )
+const claimsIn = (values: readonly string[]): { id: ContextId; text: string }[] =>
+  pairsOf(values).flatMap(([member, text]) => idsOf([member]).map((id) => ({ id, text })))
 
 /** The verbs of the port that find contexts whose time has come, or whose step a server runs. */
 export const dueClaims = (client: PartitionClient, clock: RedisTime, { cluster }: RedisAddress) =>
   ({
     async claimDue({ now, limit, hideFor }) {
-      const claimed = await client.reachable(async (partition) => {
+      const claims = await client.reachable(async (partition) => {
         const asked = performance.now()
         // In a cluster, the estimate may come from the clock of another node.
         const bounded = !cluster || clock.isFrom(partition)
-        const [time = '', soonest = '', ...pairs] = texts(
-          await client.run('claim-due', partition, [now, limit, now + hideFor, bounded ? 1 : 0]),
-        )
+        const reply = await client.run('claim-due', partition, [now, limit, now + hideFor, bounded ? 1 : 0])
+        const [time, next, ...pairs] = texts(reply)
         clock.received({ time: Number(time), asked, partition, storeIncarnation: client.storeIncarnation })
-        return { next: soonest === '' ? Infinity : Number(soonest), contexts: pairsIn(pairs) }
+        return { next: Number(next || Infinity), pairs: claimsIn(pairs) }
       })
-      const contexts = claimed.flatMap((claim) => claim.contexts)
-      const retryAt = claimed.length < client.partitions ? now + RETRY_MS : Infinity
-      const next = Math.min(retryAt, ...claimed.map((claim) => claim.next))
-      return {
-        ids: contexts.sort((one, other) => Number(one.text) - Number(other.text)).map(({ id }) => id),
-        next: next === Infinity ? null : next,
-      }
+      const retryAt = claims.length < client.partitions ? now + RETRY_MS : Infinity
+      const next = Math.min(retryAt, ...claims.map((claim) => claim.next))
+      const claimed = claims.flatMap(({ pairs }) => pairs).sort((one, other) => Number(one.text) - Number(other.text))
+      return { ids: claimed.map(({ id }) => id), next: next === Infinity ? null : next }
     },
 
     async leasedTo({ owner }) {
-      const ids = await client.reachable(async (partition) => {
-        const own: ContextId[] = []
-        for (let [piece, passed] = [PIECE, 0]; piece === PIECE; passed += piece) {
-          const some = texts(await client.run('leased-to', partition, [owner, passed, PIECE]))
-          own.push(...idsOf(some))
-          piece = some.length
-        }
-        return own
-      })
-      return ids.flat()
+      const found = await client.reachable((partition) => client.run('leased-to', partition, [owner]))
+      return idsOf(found.flatMap(texts))
     },
   }) satisfies Partial<Store>
 
@@ -75,7 +59,7 @@ export function serverClaims(client: PartitionClient, clock: RedisTime, deadAfte
         const { last = 0, steadySince = last } = beats.get(partition) ?? {}
         const judges = last - steadySince >= deadAfterMs
         const values = [limit, hideFor, judges ? deadAfterMs : '', ...ready]
-        return pairsIn(texts(await client.run('claim-abandoned', partition, values)))
+        return claimsIn(texts(await client.run('claim-abandoned', partition, values)))
       })
       return leases.flat().map(({ id, text }) => ({ id, owner: text }))
     },
@@ -100,10 +84,9 @@ export function serverClaims(client: PartitionClient, clock: RedisTime, deadAfte
     async servers() {
       const silences = new Map<string, number>()
       for (const reply of await client.reachable((partition) => client.run('servers', partition, []))) {
-        const [now, ...pairs] = texts(reply)
-        for (let at = 0; at < pairs.length; at += 2) {
-          const runId = pairs[at] ?? ''
-          const silentMs = Math.max(0, Number(now) - Number(pairs[at + 1]))
+        const [now, ...beats] = texts(reply)
+        for (const [runId, beat] of pairsOf(beats)) {
+          const silentMs = Math.max(0, Number(now) - Number(beat))
           silences.set(runId, Math.min(silentMs, silences.get(runId) ?? Infinity))
         }
       }

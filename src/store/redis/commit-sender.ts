@@ -12,7 +12,7 @@ import { partitionOfCommit, type RowWrite } from '../../model/rows.ts'
 import type { CommitOutcome, CommitRequest, Store, Write } from '../../ports/store.ts'
 import type { IdNumbers } from './id-numbers.ts'
 import type { PartitionClient } from './partition-client.ts'
-import { pushRows, rowRefusal, uniqueRefusal } from './rows.ts'
+import { pushRows } from './rows.ts'
 import { listOf, type Reply } from './scripts.ts'
 import { decodeContext, pushWrite } from './stored-context.ts'
 
@@ -31,6 +31,7 @@ const KEY_TAKEN = 5
 const HAS_LOOKUPS = 6
 
 const isNew = ({ previous }: Write): boolean => previous === 0
+const hasUniqueKey = ({ unique }: Write): boolean => unique !== undefined
 
 /** Gives `Store.commit`. `writer` names this store among all that write. */
 export function commitSender(client: PartitionClient, ids: IdNumbers, writer: string): Store['commit'] {
@@ -49,13 +50,15 @@ export function commitSender(client: PartitionClient, ids: IdNumbers, writer: st
     const fence = created.length > 0 ? ids.fenceOf(created) : ''
     const values = [writer, String(++commits), lost >= RESERVE.after ? RESERVE.for : '0', '0', fence]
     for (const write of writes) pushWrite(values, write)
-    const hasMore = rows.length > 0 || writes.some(({ unique }) => unique !== undefined)
-    if (hasMore) pushRows(values, writes, rows)
-    return client.commit(hasMore ? 'commit-rows' : 'commit', partition, values, (reply) => {
+    const unique = writes.filter(hasUniqueKey)
+    const hasMore = rows.length > 0 || unique.length > 0
+    if (hasMore) pushRows(values, unique, rows)
+    const read = (reply: Reply) => {
       const outcome = reply === 0 ? DONE : outcomeOf(listOf(reply), request, created)
       if (outcome.ok) for (const { context } of writes) ids.seen(context.id)
       return outcome
-    })
+    }
+    return client.commit({ script: hasMore ? 'commit-rows' : 'commit', partition, values, read })
   }
 }
 
@@ -65,18 +68,29 @@ function outcomeOf(
   { writes, rows = NO_ROWS }: CommitRequest,
   created: readonly ContextId[],
 ): CommitOutcome {
+  const at = Number(place)
   switch (code) {
     case STALE:
-      return { ok: false, stale: Number(place), current: decodeContext(Number(place), found) }
+      return { ok: false, stale: at, current: decodeContext(at, found) }
     case OVERTAKEN:
       return { ok: false, overtaken: created }
-    case GUARD_FAILED:
-      return rowRefusal(rows, Number(place), found)
-    case KEY_TAKEN:
-      return uniqueRefusal(writes, Number(place), Number(found))
+    case GUARD_FAILED: {
+      const { space, key } = itemAt(rows, at)
+      return { ok: false, row: { space, key, value: found === null ? null : String(found) } }
+    }
+    case KEY_TAKEN: {
+      const { unique: key = '' } = itemAt(writes.filter(hasUniqueKey), at)
+      return { ok: false, unique: { key, by: Number(found) } }
+    }
     case HAS_LOOKUPS:
       return DONE_WITH_LOOKUPS
     default:
       throw new TypeError('the commit script gave what it never gives')
   }
+}
+
+function itemAt<T>(items: readonly T[], place: number): T {
+  const item = items[place]
+  if (item === undefined) throw new TypeError('a script told of a row or a key that there is not')
+  return item
 }

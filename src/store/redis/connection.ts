@@ -51,29 +51,22 @@ export function connect({ urls, cluster }: RedisAddress, role: keyof typeof ROLE
   const [first = ''] = urls
   const { enableOfflineQueue, ...options } = ROLES[role]
   if (!cluster) return new Redis(first, { ...options, enableOfflineQueue, retryStrategy: retry })
-  const { username, password, tls } = credentials(first)
-  const redisOptions = {
-    ...options,
-    ...(username && { username }),
-    ...(password && { password }),
-    ...(tls && { tls: {} }),
-  }
+  // User, password and TLS are the same for all nodes of a cluster.
+  const { username, password, protocol } = new URL(first)
+  const tls = protocol === 'rediss:'
   return new Cluster([...urls], {
     enableOfflineQueue,
     maxRedirections: MAX_REDIRECTIONS,
-    redisOptions,
+    redisOptions: {
+      ...options,
+      username: decodeURIComponent(username),
+      password: decodeURIComponent(password),
+      ...(tls && { tls: {} }),
+    },
     clusterRetryStrategy: retry,
-    ...(tls && { dnsLookup: asGiven }),
+    // Host names are not resolved here, because certificates contain names, not addresses.
+    ...(tls && ({ dnsLookup: (host, callback) => callback(null, host) } satisfies Partial<ClusterOptions>)),
   })
-}
-
-/** Host names are not resolved here, because certificates contain names, not addresses. */
-const asGiven: NonNullable<ClusterOptions['dnsLookup']> = (host, callback) => callback(null, host)
-
-/** User, password and TLS, which are the same for all nodes of a cluster. */
-function credentials(url: string): { username: string; password: string; tls: boolean } {
-  const { username, password, protocol } = new URL(url)
-  return { username: decodeURIComponent(username), password: decodeURIComponent(password), tls: protocol === 'rediss:' }
 }
 
 /**

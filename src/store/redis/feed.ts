@@ -9,6 +9,7 @@ import type { Log } from '../../ports/log.ts'
 import { Cluster } from 'ioredis'
 import type { Connection } from './connection.ts'
 import { feedChannel } from './keys.ts'
+import { idsOf } from './scripts.ts'
 
 interface FeedOptions {
   /** A connection for this feed alone: a subscribed connection cannot send other commands. */
@@ -49,15 +50,15 @@ export function redisFeed({ listening, publish, namespace, log }: FeedOptions) {
   )
   listening.on('error', (error) => log.debug('the connection of the commit feed failed', { error }))
   const send = (text: string) => void publish(channel, text).catch(fail)
-  const hear = (text: string) => {
+  listening.on('message', (_, text: string) => {
     if (text === READY) heard.emit('ready')
     else if (text.startsWith(MOVES)) {
       const [kind = '', name = '', place = ''] = text.slice(MOVES.length, -1).split('/')
       heard.emit('signal', kind, name, place)
     } else if (!text.startsWith(WATCH)) heard.emit('notified', Number(text))
-    else if (!text.startsWith(own)) heard.emit('watched', watchedIn(text))
-  }
-  listening.on('message', (_, text: string) => hear(text))
+    // What is no id is left out: other programs may publish on the channel.
+    else if (!text.startsWith(own)) heard.emit('watched', idsOf(text.slice(text.lastIndexOf(':') + 1).split(',')))
+  })
   // ioredis subscribes again after each reconnect.
   listening.subscribe(channel).catch(fail)
   return {
@@ -89,11 +90,3 @@ async function receiversOf(connection: Connection, channel: string, sent: Promis
   const counts = await Promise.all(connection.nodes('all').map((node) => node.pubsub('NUMSUB', channel)))
   return counts.reduce((sum, reply) => sum + Number(Array.isArray(reply) ? reply[1] : 0), 0)
 }
-
-/** What is no id is left out: other programs may publish on the channel. */
-const watchedIn = (text: string): ContextId[] =>
-  text
-    .slice(text.indexOf(':', WATCH.length) + 1)
-    .split(',')
-    .map(Number)
-    .filter((id) => Number.isSafeInteger(id) && id > 0)

@@ -30,8 +30,13 @@ const CANNOT_NOW = new Set([
   'NOPERM',
 ])
 
-/** `commit-rows` also writes rows, and looks after unique keys. */
-type CommitScript = Extract<ScriptName, 'commit' | 'commit-rows'>
+interface ScriptedCommit<T> {
+  /** `commit-rows` also writes rows, and looks after unique keys. */
+  readonly script: 'commit' | 'commit-rows'
+  readonly partition: number
+  readonly values: string[]
+  readonly read: (reply: Reply) => T
+}
 
 /** The result of sending a commit once. */
 type Answer = { readonly reply: Reply } | { readonly error: unknown }
@@ -74,7 +79,7 @@ export class PartitionClient {
   }
 
   trouble(): string | null {
-    if (this.#closing) return 'the store is closed'
+    if (this.#closing) return 'the server is stopping'
     return this.#connection.status === 'ready' ? null : 'Redis is out of reach'
   }
 
@@ -102,24 +107,18 @@ export class PartitionClient {
   }
 
   /**
-   * Sends a commit until its outcome is known, and resolves with what `read` makes of the reply. Waits while the
-   * context is reserved for another writer. Not an async function, because every event calls it.
+   * Sends a commit until its outcome is known, and resolves with what it makes of the reply. Waits while the context is
+   * reserved for another writer. Not an async function, because every event calls it.
    * @throws FluxError `unavailable`; `inDoubt` when the commit may have been done
    */
-  commit<T>(name: CommitScript, partition: number, values: string[], read: (reply: Reply) => T): Promise<T> {
+  commit<T>(commit: ScriptedCommit<T>): Promise<T> {
     const refusal = this.#refusal()
     if (refusal) return Promise.reject(refusal)
     this.#holdWrite()
     const end = performance.now() + PATIENCE_MS
-    return sendScript(this.#connection, name, this.#roots[partition] ?? '', values).then(
-      (reply) =>
-        reply === 0
-          ? read(reply)
-          : this.#commitAgain(() => this.run(name, partition, values), values, read, end, { reply }),
-      (error: unknown) =>
-        this.#commitAgain(() => this.run(name, partition, values), values, read, end, {
-          error: this.#meaningOf(error),
-        }),
+    return sendScript(this.#connection, commit.script, this.#roots[commit.partition] ?? '', commit.values).then(
+      (reply) => (reply === 0 ? commit.read(reply) : this.#commitAgain(commit, end, { reply })),
+      (error: unknown) => this.#commitAgain(commit, end, { error: this.#meaningOf(error) }),
     )
   }
 
@@ -129,35 +128,31 @@ export class PartitionClient {
    * Redis with less data may have answered.
    */
   async #commitAgain<T>(
-    run: () => Promise<Reply>,
-    values: string[],
-    read: (reply: Reply) => T,
+    { script, partition, values, read }: ScriptedCommit<T>,
     end: number,
     first: Answer,
   ): Promise<T> {
     let doubtful = false
-    const send = () =>
-      run().then(
-        (reply) => ({ reply }),
-        (error: unknown) => ({ error }),
-      )
-    for (let answer = first; ; answer = await send()) {
+    for (let answer = first; ;) {
       if ('reply' in answer) {
         const [code, detail] = answer.reply === 0 ? [] : listOf(answer.reply)
         if (code !== 2) return read(answer.reply)
         await pause(Number(detail))
-        continue
+      } else {
+        const { error } = answer
+        doubtful ||= error instanceof Unanswered
+        if (!doubtful) throw error
+        values[SENT_BEFORE] = '1'
+        await untilReady(this.#connection, Math.max(0, end - performance.now()))
+        if (this.#closing || performance.now() >= end)
+          throw inDoubt('Redis went out of reach before it answered: this may have been done, or not', { cause: error })
+        // The first commands may fail although the connection is ready.
+        await pause(10)
       }
-      const { error } = answer
-      doubtful ||= error instanceof Unanswered
-      if (!doubtful) throw error
-      values[SENT_BEFORE] = '1'
-      await untilReady(this.#connection, Math.max(0, end - performance.now()))
-      if (this.#closing || performance.now() >= end) {
-        throw inDoubt('Redis went out of reach before it answered: this may have been done, or not', { cause: error })
-      }
-      // The first commands may fail although the connection is ready.
-      await pause(10)
+      answer = await this.run(script, partition, values).then(
+        (reply) => ({ reply }),
+        (error: unknown) => ({ error }),
+      )
     }
   }
 
@@ -174,8 +169,8 @@ export class PartitionClient {
   }
 
   #refusal(): FluxError | null {
-    if (this.#closing) return unavailable('the server is stopping')
-    return this.#connection.status === 'ready' ? null : unavailable('Redis is out of reach')
+    const trouble = this.trouble()
+    return trouble === null ? null : unavailable(trouble)
   }
 
   /** The failure for an error of Redis, or for a missing answer. */
@@ -190,11 +185,10 @@ export class PartitionClient {
 
   /** Closes the connection after the commands under way have been answered. */
   close(): Promise<void> {
-    this.#closing ??= this.#connection
-      .quit()
-      .catch(() => this.#connection.disconnect())
-      .then(() => undefined)
-    return this.#closing
+    return (this.#closing ??= this.#connection.quit().then(
+      () => undefined,
+      () => this.#connection.disconnect(),
+    ))
   }
 }
 

@@ -131,6 +131,10 @@ export function texts(reply: Reply): string[] {
   })
 }
 
+/** A list of names, each with its value behind it. */
+export const pairsOf = (values: readonly string[]): [name: string, value: string][] =>
+  values.flatMap((value, place) => (place % 2 === 1 ? [[values[place - 1] ?? '', value]] : []))
+
 /** The ids among the members of a set; other members are skipped. */
 export const idsOf = (members: readonly string[]): number[] =>
   members.map(Number).filter((id) => Number.isSafeInteger(id) && id > 0)

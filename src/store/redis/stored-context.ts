@@ -9,8 +9,7 @@
 import { type ContextId, MAX_LOG_ROWS } from '../../model/context.ts'
 import { unreadable } from '../../model/failure.ts'
 import type { StoredContext, Write } from '../../ports/store.ts'
-import type { Reply } from './scripts.ts'
-import { texts } from './scripts.ts'
+import { pairsOf, texts, type Reply } from './scripts.ts'
 
 /** Encodes a text such that no two texts have the same result. */
 export function encodeText(text: string): string {
@@ -138,28 +137,19 @@ function contextOfText(id: ContextId, text: string): StoredContext {
   if (begin === -1 || end === -1 || facts.length !== 5 || list.length % 2 !== 1 || list.at(-1) !== '') {
     throw new Error('it is cut short, or no context')
   }
-  const parts: [string, string][] = []
-  for (let place = 0; place < list.length - 1; place += 2) {
-    parts.push([decodePacked(list[place] ?? ''), list[place + 1] ?? ''])
-  }
-  return contextOf(id, [v, ...facts], parts)
+  return contextOf(id, [v, ...facts], pairsOf(list))
 }
 
 /** Fields of a hash: version, due time, owner, end, parent, index keys. */
 const FACTS_OF_HASH = ['v', 'd', 'o', 'e', 'p', 't']
 
 function contextOfHash(id: ContextId, list: readonly string[]): StoredContext {
-  const facts = new Map<string, string>()
-  const parts: [string, string][] = []
-  for (let place = 0; place < list.length; place += 2) {
-    const [name = '', value = ''] = [list[place], list[place + 1]]
-    if (name.startsWith(PART)) parts.push([decodePacked(name.slice(PART.length)), value])
-    else facts.set(name, value)
-  }
+  const fields = pairsOf(list)
+  const facts = new Map(fields)
   return contextOf(
     id,
     FACTS_OF_HASH.map((name) => facts.get(name)),
-    parts,
+    fields.flatMap(([name, text]) => (name.startsWith(PART) ? [[name.slice(PART.length), text]] : [])),
   )
 }
 
@@ -177,7 +167,7 @@ function contextOf(
     endedAt: numberOf(endedAt),
     parent: numberOf(parent),
     // `fromEntries` creates own properties, whatever their names, also `__proto__`.
-    parts: Object.fromEntries(parts),
+    parts: Object.fromEntries(parts.map(([name, text]) => [decodePacked(name), text])),
   }
 }
 

@@ -1,5 +1,5 @@
 // http: decodes JSON bodies (RFC 8259).
-import { FluxError, malformed } from '../../../model/failure.ts'
+import { malformed, tooLarge } from '../../../model/failure.ts'
 import type { Json } from '../../../model/json/value.ts'
 import { characterAt, positionOf, scanJson } from '../../../model/json/scan.ts'
 import { excessOf, type JsonLimits } from '../../../model/json/text.ts'
@@ -21,8 +21,7 @@ export function decodeJson(text: string, { maxDepth, maxValues }: JsonLimits): J
 }
 
 /** The failure for too many values, used by every format. */
-export const tooMany = (maxValues: number) =>
-  new FluxError({ kind: 'tooLarge', detail: `the body holds more than ${maxValues} values and names` })
+export const tooMany = (maxValues: number) => tooLarge(`the body holds more than ${maxValues} values and names`)
 
 /**
  * Where the JSON is invalid. The parser's own message quotes the body, or names no place; this one contains at most one

@@ -5,22 +5,22 @@ import { logOnce } from '../../../model/log-once.ts'
 import { ROW_SPACES } from '../../../model/rows.ts'
 import type { Log } from '../../../ports/log.ts'
 import type { Disk } from '../disk.ts'
-import { Memory } from './memory.ts'
+import { ContextIndex } from './context-index.ts'
 import { decodeHeader, type ReadKeys, keysOf } from '../stored-context.ts'
 import { messageOf } from '../../../model/error-message.ts'
 
 /** Records after which others get their turn: a few milliseconds of work. */
 const STRIDE = 250
 
-export async function rebuild(disk: Disk, log: Log): Promise<Memory> {
-  const memory = new Memory(ROW_SPACES.map((space) => [space, disk.rowTables.count(space)]))
+export async function rebuild(disk: Disk, log: Log): Promise<ContextIndex> {
+  const index = new ContextIndex(ROW_SPACES.map((space) => [space, disk.rowTables.count(space)]))
   const readKeys = rememberingKeys()
   let found = 0
   for (const id of disk.contexts.getKeys()) {
     const record = disk.contexts.getBinaryFast(id)
     try {
       if (record === undefined) throw unreadable(id)
-      memory.put(id, decodeHeader(id, record, readKeys))
+      index.put(id, decodeHeader(id, record, readKeys))
     } catch (error) {
       // Only this context is affected: a call for it fails with the same message.
       logOnce(log, messageOf(error), { contextId: id, error })
@@ -29,11 +29,11 @@ export async function rebuild(disk: Disk, log: Log): Promise<Memory> {
     found += 1
     if (found % STRIDE === 0) await nextTurn()
   }
-  memory.lastId = Math.max(disk.meta.get('lastId') ?? 0, memory.highestId)
+  index.lastId = Math.max(disk.meta.get('lastId') ?? 0, index.highestId)
   for (const id of disk.notifications.getKeys()) {
-    if (memory.entry(id) !== null) memory.notify(id)
+    if (index.entry(id) !== null) index.setNotified(id, true)
   }
-  return memory
+  return index
 }
 
 /** Texts of index keys that are remembered, and characters that one of them may have. */

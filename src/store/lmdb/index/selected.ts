@@ -10,23 +10,22 @@ import { IdWalk } from './walk.ts'
 
 /** What is selected from. */
 export interface Selectable {
-  readonly index: KeyIndex
-  readonly times: {
-    /** Times of a context; null: it has none, or there is no such context. */
-    readonly due: (id: ContextId) => number | null
-    readonly ended: (id: ContextId) => number | null
-    /** Those who may have such a time, and some others; null: too many to be listed. */
-    readonly dueIn: (range: { readonly before: number }) => ReadonlySet<ContextId> | null
-    readonly endedIn: (range: TimeRange) => ReadonlySet<ContextId> | null
-  }
+  readonly keys: KeyIndex
+  /** null: there is no such context. */
+  entry(id: ContextId): { readonly due: number | null; readonly endedAt: number | null } | null
+  /** The contexts that may be due before that time, and some others. */
+  mayBeDue(before: number): Iterable<ContextId>
+  ended(range: TimeRange): Iterable<ContextId>
 }
 
+/** Contexts with a time in a range that are sorted by id: more of them are found soon enough among all. */
+const MOST_TIMED = 8192
 /** Candidates that are examined in one turn of the event loop: some milliseconds. */
 const MOST_HOPS = 10_000
 /** Candidates that take as long as one of which a time is looked up. */
 const TIMED_HOPS = 3
 
-const isIn = (time: number | null, { after = -Infinity, before = Infinity }: TimeRange): boolean =>
+const isIn = (time: number | null = null, { after = -Infinity, before = Infinity }: TimeRange): boolean =>
   time !== null && time > after && time < before
 
 /**
@@ -69,7 +68,7 @@ export function countIds(
 }
 
 /** The number of matches where it is that of some sets; else null. */
-function sizeOf({ index }: Selectable, { any, without = [], ...ranges }: Selection): number | null {
+function sizeOf({ keys: index }: Selectable, { any, without = [], ...ranges }: Selection): number | null {
   if (Object.values(ranges).some((range) => range !== undefined) || index.eachOf(without).length > 0) return null
   const sizes = any.map((keys) => {
     const sets = index.setsOf(keys)
@@ -92,7 +91,8 @@ class Search {
   readonly #sign: number
   readonly #last: number
 
-  constructor({ index, times }: Selectable, selection: Selection, order: SelectQuery['order']) {
+  constructor(source: Selectable, selection: Selection, order: SelectQuery['order']) {
+    const { keys: index } = source
     // The embedded store has one partition.
     const { any, without = [], after = 0, before = Infinity, windows: [window] = [], partition = 0 } = selection
     const low = Math.max(after, window?.after ?? 0) + 1
@@ -100,13 +100,15 @@ class Search {
     const [first, last] = order === 'asc' ? [low, high] : [-high, -low]
     const walk = ({ chunks }: Pick<ChunkedIds, 'chunks'>) => new IdWalk(chunks, order, first)
     const timed: ChunkedIds[] = []
-    const look = (ids: ReadonlySet<ContextId> | null, test: (id: ContextId) => boolean) => {
+    const look = (some: Iterable<ContextId>, test: (id: ContextId) => boolean) => {
       this.#tests.push(test)
-      if (ids !== null) timed.push({ size: ids.size, chunks: [[...ids].sort((one, other) => one - other)] })
+      const ids = new Set<ContextId>()
+      for (const id of some) if (ids.add(id).size > MOST_TIMED) return
+      timed.push({ size: ids.size, chunks: [[...ids].sort((one, other) => one - other)] })
     }
     const { due, ended } = selection
-    if (due) look(times.dueIn(due), (id) => isIn(times.due(id), due))
-    if (ended) look(times.endedIn(ended), (id) => isIn(times.ended(id), ended))
+    if (due) look(source.mayBeDue(due.before), (id) => isIn(source.entry(id)?.due, due))
+    if (ended) look(source.ended(ended), (id) => isIn(source.entry(id)?.endedAt, ended))
     this.#sign = order === 'asc' ? 1 : -1
     this.#last = partition === 0 ? last : -Infinity
     this.#excluded = index.eachOf(without).map(walk)

@@ -54,18 +54,15 @@ export class TimeQueue {
   }
 
   /**
-   * The ids whose entries are between these times, both exclusive, with some that are out of date; null: more than
-   * `most`. Looks at all entries: a millisecond or two for a million.
+   * The contexts whose time is between these, both exclusive, in no order, some of them twice. Looks at all entries: a
+   * millisecond or two for a million.
    */
-  between(after: number, before: number, most: number): Set<ContextId> | null {
-    const [times, found] = [this.#times, new Set<ContextId>()]
+  *between(after: number, before: number): Generator<ContextId> {
+    const [times, ids] = [this.#times, this.#ids]
     for (let at = 0; at < times.length; at++) {
-      const time = times[at] ?? Infinity
-      if (time <= after || time >= before) continue
-      found.add(this.#ids[at] ?? 0)
-      if (found.size > most) return null
+      const [time = after, id = 0] = [times[at], ids[at]]
+      if (time > after && time < before && this.#timeOf(id) === time) yield id
     }
-    return found
   }
 
   #insert(id: ContextId, time: number): void {

@@ -1,5 +1,5 @@
 #!lua
--- Keeps the feed of moves of the namespace active. Where it was not, it begins anew: nobody has appended what came before.
+-- Keeps the feed of moves of the namespace active. Where it was not, it begins anew: no server has appended what came before.
 --
 -- Keys  moves_begin, moves_earlier, moves_feed, moves_versions
 -- ARGV[1]  milliseconds for which it stays active

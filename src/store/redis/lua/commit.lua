@@ -6,14 +6,14 @@
 --
 -- An id that was given out ahead creates a context only while it is one of the last that were given out.
 --
--- The lines between '--[ rows' and '--]' are in the script `commit-rows`, and not in `commit`: who writes no rows and
--- has no unique keys pays nothing for them.
+-- The lines between '--[ rows' and '--]' are in the script `commit-rows`, and not in `commit`: a commit without rows
+-- and unique keys pays nothing for them.
 --
 -- Keys  all, context, due, ended, expiries, ids, log, owners, packed, row_commits, row_keys, running, stored_row,
 --       index_key
 -- ARGV[1]  writer: letters, digits, '-' and '_'
 -- ARGV[2]  number of the commit, counted by its writer
--- ARGV[3]  milliseconds for which a stale context is reserved for the writer, who has lost so often; 0: it isn't
+-- ARGV[3]  milliseconds for which a stale context is reserved for the writer, which has lost so often; 0: it isn't
 -- ARGV[4]  1 when it was sent before, else 0
 -- ARGV[5]  what must be the number of the last id given out; empty: it doesn't matter
 -- ARGV[6…] the writes, each: id, version before, facts, 1 when it is to be one text, else 0,
@@ -197,7 +197,7 @@ end
 local function lease(id, from, to)
   local is_unowned = string.sub(to, 1, #unowned) == unowned
   if from == to then
-    -- Whoever claimed it did something else: it can be claimed again.
+    -- The server that claimed it did something else: it can be claimed again.
     redis.call('ZADD', running(unowned), 'XX', 0, id)
     -- One that is ready keeps its place, unless a claim has hidden it.
     if is_unowned and to ~= unowned then redis.call('ZADD', running(to), 'XX', 'LT', milliseconds(), id) end
@@ -206,7 +206,7 @@ local function lease(id, from, to)
   if from ~= '' then redis.call('ZREM', running(from), id) redis.call('ZREM', running(unowned), id) end
   -- Ready steps are claimed in the order in which they were written.
   if to ~= '' then redis.call('ZADD', running(to), is_unowned and milliseconds() or 0, id) end
-  -- Who takes a lease and is never heard of again is dead, too.
+  -- A server that takes a lease and is never heard of again is dead, too.
   if to ~= '' and not is_unowned then redis.call('ZADD', owners, 'NX', milliseconds(), to) end
 end
 

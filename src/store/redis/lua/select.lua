@@ -132,7 +132,7 @@ local function in_time(candidates)
   return has
 end
 
--- Those who may have such a time, in order, when there are few: they are the candidates.
+-- The contexts that may have such a time, in order, when there are few: they are the candidates.
 local timed
 local function few(key, from, to)
   local count = redis.call('ZCOUNT', key, from, to)

@@ -2,12 +2,12 @@
 // channel that servers have, and the others confirm it; a key says it to servers that start later.
 //
 // - On Redis there is one stream of Redis for a namespace (`store/redis/moves/`). Each server appends after the
-//   commit: all messages of a turn of the event loop at once, one append at a time (`open-lines.ts`), and no commit waits
+//   commit: all messages of a turn of the event loop at once, one append at a time (`outbox.ts`), and no commit waits
 //   for that. What could not be appended is sent again. The script `append-moves.lua` knows the newest version of each
 //   context in the feed: it appends nothing twice, and lets a move wait, for two seconds at most, for an earlier one
 //   that another server has committed and not appended yet. So the order in the stream is that of the versions, and
 //   the same for all readers.
-// - Who opens a stream makes all servers publish (`activation.ts`): it sets a key with a time to live, says so on the
+// - A server that opens a stream makes all servers publish: it sets a key with a time to live, says so on the
 //   channel of the commit feed, and waits until as many servers have confirmed as have got the message, for half a
 //   second at most. A server confirms after it has appended what it had committed before. Servers that start look at
 //   the key before they commit anything; servers with readers renew it, and say it again, every five seconds.
@@ -28,7 +28,7 @@ export function activation(signals: MoveSignals, onActive: (since: string) => Pr
   signals.onSignal((kind, name, since) => {
     if (kind === 'ok') onConfirmed.get(name)?.()
     if (kind !== 'on') return
-    // A confirmation that is lost costs the one who asks its patience.
+    // When a confirmation is lost, the server that asks waits for as long as it would at most.
     onActive(since).then(
       () => signals.send('ok', name, since).catch(() => {}),
       () => {},

@@ -17,7 +17,7 @@ import type { Log } from '../../../ports/log.ts'
 import { untilReady, type Connection } from '../connection.ts'
 import type { MoveSignals } from '../feed.ts'
 import { movesKey } from '../keys.ts'
-import { listOf, sendScript, texts } from '../scripts.ts'
+import { listOf, sendScript, texts, type ScriptName } from '../scripts.ts'
 import { activation } from './activation.ts'
 import { Outbox } from './outbox.ts'
 import { isPlace, isPlaceBefore, itemIn, timeOf } from './place.ts'
@@ -117,14 +117,11 @@ export class RedisMoves implements MoveFeed {
   }
 
   async read({ after, limit, characters }: FeedQuery): Promise<FeedPage> {
-    const place = isPlace(after) ? after : ''
-    const reply = await sendScript(await this.#connected(), 'read-moves', this.#root, [place, limit, characters])
+    const reply = await this.#run('read-moves', [isPlace(after) ? after : '', limit, characters])
     const [since, newest, known, entries = []] = listOf(reply)
     const items = listOf(entries).map(itemIn)
-    const last = [newest, since].find((one) => typeof one === 'string' && one !== '')
-    const isKnown = known === 1
-    const end = items.at(-1)?.id ?? (isKnown ? after : String(last ?? this.#since))
-    return { items, end, isGap: !isKnown, isCut: items.length > 0 && end !== newest }
+    const end = items.at(-1)?.id ?? (known === 1 ? after : String(newest || since || this.#since))
+    return { items, end, isGap: known !== 1, isCut: items.length > 0 && end !== newest }
   }
 
   isBefore(one: string, other: string): boolean {
@@ -142,8 +139,7 @@ export class RedisMoves implements MoveFeed {
   /** Keeps the feed active; gives where it began, and its newest place. @throws FluxError `unavailable` */
   async #renew(): Promise<string[]> {
     try {
-      const connection = await this.#connected()
-      const reply = texts(await sendScript(connection, 'activate-moves', this.#root, [UNREAD_MS, KEPT_MS]))
+      const reply = texts(await this.#run('activate-moves', [UNREAD_MS, KEPT_MS]))
       this.#since = reply[0] ?? this.#since
       return reply
     } catch (cause) {
@@ -166,14 +162,12 @@ export class RedisMoves implements MoveFeed {
   #begin(left: number): void {
     if (this.#isClosed) return
     this.#outbox ??= new Outbox({
-      append: (values) => this.#append(values),
+      append: async (values) => texts(await this.#run('append-moves', [KEPT_ENTRIES, KEPT_MS, ...values])).map(Number),
       since: () => timeOf(this.#since),
       onFault: this.#logFault,
     })
     this.#callOffEnd?.()
-    this.#callOffEnd = this.#options.clock.after(left, () => {
-      void this.start()
-    })
+    this.#callOffEnd = this.#options.clock.after(left, () => void this.start())
   }
 
   #end(): void {
@@ -184,10 +178,8 @@ export class RedisMoves implements MoveFeed {
     this.#connection = null
   }
 
-  async #append(values: readonly (string | number)[]): Promise<readonly number[]> {
-    const connection = await this.#connected()
-    const reply = await sendScript(connection, 'append-moves', this.#root, [KEPT_ENTRIES, KEPT_MS, ...values])
-    return texts(reply).map(Number)
+  async #run(script: ScriptName, values: readonly (string | number)[]) {
+    return sendScript(await this.#connected(), script, this.#root, values)
   }
 
   async #connected(): Promise<Connection> {

@@ -1,5 +1,6 @@
 // store/redis: what this server has committed and not appended to the feed yet. One append is under way at a time. What
 // cannot be appended stays here until it can, or until there is too much of it.
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import { sizeOfMove, type CommittedMove } from '../../../ports/feeds.ts'
 
 interface Outgoing {
@@ -40,9 +41,10 @@ export class Outbox {
   readonly #parts: OutboxParts
   #queue: Outgoing[] = []
   #characters = 0
-  #isSoon = false
-  #sending: Promise<void> | null = null
-  #retry: NodeJS.Timeout | null = null
+  /** Whether what is here is being appended, or will be. */
+  #isRunning = false
+  /** To be called when it is appended, or can not be for now. */
+  #onPause: (() => void)[] = []
   #isClosed = false
 
   constructor(parts: OutboxParts) {
@@ -53,50 +55,51 @@ export class Outbox {
     if (this.#isClosed) return
     if (this.#queue.length >= MAX_OUTGOING) this.#drop(MAX_OUTGOING / 10)
     else if (this.#characters > MAX_OUTGOING_CHARACTERS) this.#drop(Math.ceil(this.#queue.length / 2))
-    const one = toSend(move)
-    this.#queue.push(one)
-    this.#characters += one.size
-    if (this.#isSoon || this.#sending !== null || this.#retry !== null) return
-    this.#isSoon = true
-    setImmediate(() => {
-      this.#isSoon = false
-      this.#send()
-    })
+    this.#insert(this.#queue.length, [toSend(move)])
+    if (!this.#isRunning) void this.#run()
   }
 
   /** Resolves when what was added so far is appended, or could not be for now. */
-  async flush(): Promise<void> {
-    await this.#sending
-    if (this.#retry === null) this.#send()
-    await this.#sending
+  flush(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#onPause.push(resolve)
+      if (!this.#isRunning) this.#pause()
+    })
   }
 
   /** Drops what is left. */
   close(): void {
     this.#isClosed = true
     this.#queue = []
-    this.#characters = 0
-    if (this.#retry) clearTimeout(this.#retry)
   }
 
-  #send(): void {
-    if (this.#sending !== null || this.#isClosed || this.#queue.length === 0) return
-    const batch = this.#take(this.#countOfNext())
-    this.#sending = this.#append(batch).finally(() => {
-      this.#sending = null
-      if (this.#retry === null) this.#send()
-    })
-  }
-
-  /** How many of the oldest fit into one append: one at least. */
-  #countOfNext(): number {
-    let [count, characters] = [0, 0]
-    for (const { size } of this.#queue) {
-      if (count === MAX_APPENDED || characters >= MAX_APPENDED_CHARACTERS) break
-      count += 1
-      characters += size
+  /** Appends what is here: all messages of a turn of the event loop at once. */
+  async #run(): Promise<void> {
+    this.#isRunning = true
+    await nextTurn()
+    while (this.#queue.length > 0) {
+      const retryMs = await this.#append(this.#takeNext())
+      if (retryMs === 0) continue
+      this.#pause()
+      await sleep(retryMs, undefined, { ref: false })
     }
-    return count
+    this.#isRunning = false
+    this.#pause()
+  }
+
+  #pause(): void {
+    for (const resolve of this.#onPause) resolve()
+    this.#onPause = []
+  }
+
+  /** Takes the oldest that fit into one append: one at least. */
+  #takeNext(): Outgoing[] {
+    let characters = 0
+    const end = this.#queue.findIndex(({ size }, index) => {
+      characters += size
+      return index === MAX_APPENDED || (index > 0 && characters > MAX_APPENDED_CHARACTERS)
+    })
+    return this.#take(end < 0 ? this.#queue.length : end)
   }
 
   /** The oldest, which do not wait any more. */
@@ -106,35 +109,33 @@ export class Outbox {
     return some
   }
 
+  #insert(at: number, some: readonly Outgoing[]): void {
+    if (this.#isClosed) return
+    this.#queue.splice(at, 0, ...some)
+    for (const { size } of some) this.#characters += size
+  }
+
   /** Readers are told that the oldest are missing. */
   #drop(count: number): void {
     this.#take(count)
     this.#queue.unshift(toSend(null))
   }
 
-  async #append(batch: readonly Outgoing[]): Promise<void> {
+  /** Gives the milliseconds after which some of these must be tried again; 0: none. */
+  async #append(batch: readonly Outgoing[]): Promise<number> {
     const { append, onFault } = this.#parts
     try {
       const waiting = await append(batch.flatMap((one) => this.#valuesOf(one)))
       const left = waiting.flatMap((place) => batch[place] ?? [])
-      if (left.length === 0) return
       for (const one of left) one.waitsSince ??= performance.now()
-      this.#putBack(left, WAIT_RETRY_MS)
+      this.#insert(0, left)
+      return left.length > 0 ? WAIT_RETRY_MS : 0
     } catch (error) {
       onFault(error)
       for (const one of batch) one.isResent = true
-      this.#putBack(batch, RETRY_MS)
+      this.#insert(0, batch)
+      return RETRY_MS
     }
-  }
-
-  #putBack(some: readonly Outgoing[], delay: number): void {
-    if (this.#isClosed) return
-    this.#queue = [...some, ...this.#queue]
-    for (const { size } of some) this.#characters += size
-    this.#retry = setTimeout(() => {
-      this.#retry = null
-      this.#send()
-    }, delay).unref()
   }
 
   #valuesOf(one: Outgoing): (string | number)[] {
@@ -157,7 +158,7 @@ export class Outbox {
 
 const toSend = (move: CommittedMove | null): Outgoing => ({
   move,
-  size: move === null ? 0 : sizeOfMove(move),
+  size: sizeOfMove(move),
   waitsSince: null,
   isResent: false,
 })

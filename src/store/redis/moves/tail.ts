@@ -1,6 +1,6 @@
 // store/redis: follows the feed of moves over a connection of its own, one for all readers of this server.
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { FeedItem, FeedListener, MoveFeed } from '../../../ports/feeds.ts'
+import type { FeedListener, MoveFeed } from '../../../ports/feeds.ts'
 import type { Connection } from '../connection.ts'
 
 /** Milliseconds for which Redis holds the question; the connection counts as dead later. */
@@ -16,46 +16,27 @@ export function followMoves(
   connection: Connection,
   { from, key, listener }: { readonly from: string; readonly key: string; readonly listener: FeedListener },
 ): () => void {
-  let place = from
-  /** The connection was lost: what is asked for may be kept no more. */
-  let isDoubtful = false
   let isStopped = false
   connection.on('error', () => {})
-  connection.on('close', () => {
-    isDoubtful = true
-  })
-
-  /** Waits until something is there to be read, for some seconds at most. */
-  async function hasMore(): Promise<boolean> {
-    if (isDoubtful) return true
-    const found = await connection.xread('COUNT', 1, 'BLOCK', BLOCK_MS, 'STREAMS', key, place)
-    // Where the connection was lost meanwhile, what was kept may be gone.
-    return found !== null || isDoubtful
-  }
-
-  /** What XREAD gives leaves out, without a word, what was trimmed before: a read of the feed tells. */
-  async function readMore() {
-    isDoubtful = false
-    const { items, end, isGap, isCut } = await feed.read({ after: place, limit: MAX_READ, characters: MAX_CHARACTERS })
-    const gap: FeedItem[] = isGap ? [{ id: items.length > 0 ? place : end, move: null, text: '' }] : []
-    return { items: [...gap, ...items], isCut }
-  }
 
   async function run(): Promise<void> {
-    for (let isCut = false; ;) {
+    for (let [place, isCut] = [from, false]; ;) {
       if (isStopped) return
       try {
-        if (!isCut && !(await hasMore())) continue
-        const page = await readMore()
+        // Waits until something is there, or for some seconds. What was trimmed before is left out here without a word,
+        // or all is gone since the connection was lost: a read of the feed tells.
+        if (!isCut) await connection.xread('COUNT', 1, 'BLOCK', BLOCK_MS, 'STREAMS', key, place)
+        const page = await feed.read({ after: place, limit: MAX_READ, characters: MAX_CHARACTERS })
         if (isStopped) return
         isCut = page.isCut
-        if (page.items.length === 0) continue
-        place = page.items.at(-1)?.id ?? place
-        const pace = listener(page.items)
-        if (!isCut) await pause(pace)
+        const gap = { id: page.items.length > 0 ? place : page.end, move: null, text: '' }
+        const items = page.isGap ? [gap, ...page.items] : page.items
+        place = items.at(-1)?.id ?? place
+        if (items.length === 0) continue
+        const paceMs = listener(items)
+        if (!isCut) await pause(paceMs)
       } catch {
         // Redis is away, which the store logs, or it is stopped.
-        isDoubtful = true
         isCut = false
         await pause(RETRY_MS)
       }

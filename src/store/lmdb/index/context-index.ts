@@ -1,26 +1,23 @@
 // store/lmdb: what is known of every context without reading it. It shows what is on disk, never more.
-import type { ContextId } from '../../../model/context.ts'
+import { type ContextId, readyKindOf } from '../../../model/context.ts'
 import type { RowSpace } from '../../../model/rows.ts'
 import type { Header } from '../stored-context.ts'
 import { KeyIndex, type Posting } from './key-index.ts'
-import { Owners } from './owners.ts'
 import type { Selectable } from './selected.ts'
 import { TimeQueue } from './time-queue.ts'
+import type { AbandonedLease, Store, TimeRange } from '../../../ports/store.ts'
 
 export type Entry = Omit<Header, 'indexKeys' | 'owner'> & { readonly postings: readonly Posting[] }
 
-/** Contexts with a time in a range that are sorted by id: more of them are found soon enough among all. */
-const MOST_TIMED = 8192
-
 const NO_POSTINGS: readonly Posting[] = []
 
-export class Memory implements Selectable {
+export class ContextIndex implements Selectable {
   /** The highest id given out. */
   lastId: ContextId = 0
   /** The highest id that a context had. */
   highestId: ContextId = 0
   readonly #entries = new Map<ContextId, Entry>()
-  readonly index = new KeyIndex()
+  readonly keys = new KeyIndex()
   readonly #notified = new Set<ContextId>()
   /** Claimed contexts, and when they may be claimed again. */
   readonly #hidden = new Map<ContextId, number>()
@@ -28,13 +25,6 @@ export class Memory implements Selectable {
   readonly #wakeUps = new TimeQueue((id) => this.#wakeAt(id))
   readonly #rowCounts: Map<RowSpace, number>
   readonly #ends = new TimeQueue((id) => this.#entries.get(id)?.endedAt ?? null)
-
-  readonly times: Selectable['times'] = {
-    due: (id) => this.#entries.get(id)?.due ?? null,
-    ended: (id) => this.#entries.get(id)?.endedAt ?? null,
-    dueIn: ({ before }) => this.#dueBefore(before),
-    endedIn: ({ after = -Infinity, before = Infinity }) => this.#ends.between(after, before, MOST_TIMED),
-  }
 
   /** `rowCounts`: how many rows each space has. */
   constructor(rowCounts: readonly (readonly [RowSpace, number])[] = []) {
@@ -56,43 +46,32 @@ export class Memory implements Selectable {
   put(id: ContextId, header: Header): void {
     const { version, due, endedAt, parent, firstRow, nextRow, owner, large } = header
     const before = this.#entries.get(id)
-    const postings = this.index.replace(id, before?.postings ?? NO_POSTINGS, header.indexKeys)
-    const entry = { version, due, endedAt, parent, firstRow, nextRow, postings, large }
+    const postings = this.keys.replace(id, before?.postings ?? NO_POSTINGS, header.indexKeys)
+    const wasWokenAt = before === undefined ? null : this.#wakeAt(id)
+    this.#entries.set(id, { version, due, endedAt, parent, firstRow, nextRow, postings, large })
     if (before === undefined) {
-      // No relative can have notified it, and no server claimed it.
-      this.index.add(id)
-      this.#entries.set(id, entry)
+      this.keys.add(id)
       if (id > this.highestId) this.highestId = id
-      if (due !== null) this.#wakeUps.push(id, due)
-    } else {
-      const wasWokenAt = this.#wakeAt(id)
-      this.#entries.set(id, entry)
-      this.#hidden.delete(id)
-      this.#wake(id, wasWokenAt)
-    }
+    } else this.#hidden.delete(id)
+    this.#wake(id, wasWokenAt)
     if (endedAt !== null && endedAt !== before?.endedAt) this.#ends.push(id, endedAt)
     if (owner !== null || before !== undefined) this.owners.set(id, owner)
   }
 
   remove(id: ContextId): void {
-    this.index.remove(id, this.#entries.get(id)?.postings ?? NO_POSTINGS)
+    this.keys.remove(id, this.#entries.get(id)?.postings ?? NO_POSTINGS)
     this.#entries.delete(id)
     this.#notified.delete(id)
     this.#hidden.delete(id)
     this.owners.set(id, null)
   }
 
-  /** It must look at its relatives, at once. */
-  notify(id: ContextId): void {
+  /** `isNotified`: whether it must look at its relatives, at once. */
+  setNotified(id: ContextId, isNotified: boolean): void {
     const wasWokenAt = this.#wakeAt(id)
-    this.#notified.add(id)
+    if (isNotified) this.#notified.add(id)
+    else this.#notified.delete(id)
     this.#hidden.delete(id)
-    this.#wake(id, wasWokenAt)
-  }
-
-  clearNotification(id: ContextId): void {
-    const wasWokenAt = this.#wakeAt(id)
-    this.#notified.delete(id)
     this.#wake(id, wasWokenAt)
   }
 
@@ -106,10 +85,7 @@ export class Memory implements Selectable {
     for (const [space, count] of gained) this.#rowCounts.set(space, this.rowCount(space) + count)
   }
 
-  claimDue({ now, limit, hideFor }: { now: number; limit: number; hideFor: number }): {
-    ids: ContextId[]
-    next: number | null
-  } {
+  claimDue({ now, limit, hideFor }: Parameters<Store['claimDue']>[0]) {
     const ids = new Set<ContextId>()
     while (ids.size < limit) {
       const top = this.#wakeUps.peek()
@@ -124,29 +100,16 @@ export class Memory implements Selectable {
     return { ids: [...ids], next: this.#wakeUps.peek()?.time ?? null }
   }
 
-  /** Contexts that finished before that time, the earliest first. They stay known until they are removed. */
-  *endedBefore(time: number): Generator<readonly [ContextId, Entry]> {
-    const seen = new Map<ContextId, number>()
-    try {
-      for (let top = this.#ends.peek(); top !== null && top.time < time; top = this.#ends.peek()) {
-        this.#ends.pop()
-        const entry = this.#entries.get(top.id)
-        if (entry === undefined || seen.has(top.id)) continue
-        seen.set(top.id, top.time)
-        yield [top.id, entry]
-      }
-    } finally {
-      for (const [id, endedAt] of seen) this.#ends.push(id, endedAt)
-    }
+  /** Contexts that finished between these times, both exclusive. */
+  ended({ after = -Infinity, before = Infinity }: TimeRange): Iterable<ContextId> {
+    return this.#ends.between(after, before)
   }
 
-  /** Those who may be due before that time; null: too many. Claims and notifications hide when one is due. */
-  #dueBefore(time: number): Set<ContextId> | null {
-    const found = this.#wakeUps.between(-Infinity, time, MOST_TIMED)
-    if (found === null || found.size + this.#hidden.size + this.#notified.size > 2 * MOST_TIMED) return null
-    for (const id of this.#hidden.keys()) found.add(id)
-    for (const id of this.#notified) found.add(id)
-    return found
+  /** The contexts that may be due before that time. Claims and notifications hide when one is due. */
+  *mayBeDue(before: number): Generator<ContextId> {
+    yield* this.#wakeUps.between(-Infinity, before)
+    yield* this.#hidden.keys()
+    yield* this.#notified
   }
 
   #wakeAt(id: ContextId): number | null {
@@ -157,5 +120,46 @@ export class Memory implements Selectable {
   #wake(id: ContextId, before: number | null): void {
     const after = this.#wakeAt(id)
     if (after !== null && after !== before) this.#wakeUps.push(id, after)
+  }
+}
+
+interface Owned {
+  readonly owner: string
+  /** Until when a claim hides the step from others, epoch milliseconds. */
+  claimedUntil: number
+}
+
+/** The owners of the steps of contexts, and which of these have been claimed. */
+class Owners {
+  /** In the order in which the owners were written. */
+  readonly #owned = new Map<ContextId, Owned>()
+
+  /** null: no server is to run a step of it. */
+  set(id: ContextId, owner: string | null): void {
+    const before = this.#owned.get(id)
+    if (before !== undefined && before.owner === owner) {
+      before.claimedUntil = 0
+      return
+    }
+    if (before !== undefined) this.#owned.delete(id)
+    if (owner !== null) this.#owned.set(id, { owner, claimedUntil: 0 })
+  }
+
+  of(owner: string): ContextId[] {
+    return [...this.#owned].flatMap(([id, owned]) => (owned.owner === owner ? id : []))
+  }
+
+  /** The folder has one process at a time: an owner that isn't the caller is dead. */
+  claim({ owner: caller, ready = [], limit, hideFor }: Parameters<Store['claimAbandoned']>[0], now: number) {
+    const leases: AbandonedLease[] = []
+    for (const [id, owned] of this.#owned) {
+      if (leases.length >= limit) break
+      const { owner, claimedUntil } = owned
+      if (owner === caller || claimedUntil > now || (readyKindOf(owner) !== null && !ready.includes(owner))) continue
+      owned.claimedUntil = now + hideFor
+      leases.push({ id, owner })
+    }
+    // Those of dead servers first, then by kind.
+    return leases.sort((one, other) => ready.indexOf(one.owner) - ready.indexOf(other.owner))
   }
 }
