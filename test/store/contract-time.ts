@@ -224,6 +224,14 @@ export function timePromises(test: ScenarioTest): void {
       expect(await store.claimAbandoned({ owner: 'me', limit: 10, hideFor: 100_000 })).toEqual([])
     })
 
+    test('is one that has had the same owner before, and none since', async ({ store, pass }) => {
+      const lost = await createOne(store, { owner: 'dead' })
+      for (const owner of [null, 'dead']) await update(store, lost, { owner })
+      await pass()
+      await store.heartbeat({ owner: 'me' })
+      expect(await store.claimAbandoned({ owner: 'me', limit: 10, hideFor: 100_000 })).toMatchObject([{ id: lost }])
+    })
+
     test('is one of at most so many', async ({ store, pass }) => {
       const ids = await create(store, ...Array.from({ length: 7 }, () => ({ owner: 'dead' })))
       await pass()
