@@ -8,6 +8,9 @@ describe('health', () => {
 
   test('readiness is told with the reason', async () => {
     expect((await testApp().app.request('/readyz')).status).toBe(200)
+    const { app } = testApp({}, { skipped: () => ['p/Faulty'], isPaused: () => true })
+    const told = { status: 'ready', paused: true, skipped: ['p/Faulty'] }
+    expect(await (await app.request('/readyz')).json()).toEqual(told)
     const response = await testApp({}, { ready: () => 'the index is being built' }).app.request('/readyz')
     expect(response.status).toBe(503)
     expect(response.headers.get('retry-after')).toBe('1')
