@@ -21,7 +21,10 @@ const HEALTH = {
   lagMs: 0,
   memoryBytes: 1,
   steps: [],
-  servers: [],
+  servers: [
+    { runId: 'r', silentMs: 0 },
+    { runId: 'other', silentMs: 5000 },
+  ],
 }
 
 const SCHEMA = {
@@ -923,6 +926,17 @@ describe('other pages', () => {
     expect(asked('listPage')).toEqual([
       { status: ['WAITING_UNTIL'], dueBefore: NOW + 86_400_000, view: 'summary', limit: 1000 },
     ])
+  })
+
+  test('a wake-up is told with its time', async () => {
+    const context = { ...contextView(7), nextRun: NOW + 60_000, startedAt: NOW - 86_400_000 }
+    const { get } = open({ listPage: () => Promise.resolve({ contexts: [context], next: null }) })
+    expect((await get('/wake-ups')).text).toContain(new Date(NOW + 60_000).toISOString().slice(0, 19))
+  })
+
+  test('health tells which of the servers is this one', async () => {
+    const { text } = await open({}, { name: 'r', roles: ['read'] }).get('/health')
+    expect(text).toMatch(/>r<[^]*this one[^]*>other<[^]*heard 5 s ago/)
   })
 })
 
