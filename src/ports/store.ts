@@ -162,8 +162,17 @@ export interface AbandonedLease {
   readonly owner: string
 }
 
-/** Contexts, and commits of contexts and rows. */
-interface Contexts {
+export interface Store {
+  /**
+   * Incremented when data that was read before may be invalid: the connection was lost, and the store may have lost its
+   * most recent writes.
+   */
+  readonly incarnation: number
+  /** A context is in partition `id % partitions`. A commit can write only contexts of one partition. */
+  readonly partitions: number
+
+  // Contexts, and commits of contexts and rows.
+
   /**
    * Reserves at least `count` new ids of a partition: `first`, and the following ones in steps of `partitions`. All are
    * higher than any id of that partition that was reserved before. Durable before it resolves. If it reserves more than
@@ -208,10 +217,9 @@ interface Contexts {
    * Resolves with the number.
    */
   purge(request: { endedBefore: number; limit: number }): Promise<number>
-}
 
-/** Rows. They are written by commits. */
-interface Rows {
+  // Rows. They are written by commits.
+
   /** The row as last committed; null when there is none, or it is expired by the store's time. */
   readRow(request: { partition: number; space: RowSpace; key: string }): Promise<StoredRow | null>
   /**
@@ -226,10 +234,9 @@ interface Rows {
    * gives the number.
    */
   sweepRows(request: { now: number; limit: number }): Promise<number>
-}
 
-/** Which server runs the step of which context, and which servers live. */
-interface ServerLeases {
+  // Which server runs the step of which context, and which servers live.
+
   /**
    * Claims contexts whose owner is dead, and those with one of the owners `ready`, which are no servers: up to `limit`
    * of each partition, in the order of their writes, each with that owner. They are hidden from further claims as by
@@ -257,16 +264,7 @@ interface ServerLeases {
    * erased when the event loop continued.
    */
   standstill(request: { owner: string }): Promise<Standstill | null>
-}
 
-export interface Store extends Contexts, Rows, ServerLeases {
-  /**
-   * Incremented when data that was read before may be invalid: the connection was lost, and the store may have lost its
-   * most recent writes.
-   */
-  readonly incarnation: number
-  /** A context is in partition `id % partitions`. A commit can write only contexts of one partition. */
-  readonly partitions: number
   /** The reason why the store cannot serve now, as text for operators; null if it can. */
   trouble(): string | null
   close(): Promise<void>

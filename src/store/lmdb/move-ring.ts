@@ -65,12 +65,8 @@ export class MoveRing implements MoveFeed {
     return this.#first + this.#items.length
   }
 
-  publish(move: CommittedMove): void {
-    this.#push(move)
-  }
-
   miss(): void {
-    this.#push(null)
+    this.publish(null)
   }
 
   async activate(): Promise<string> {
@@ -125,7 +121,8 @@ export class MoveRing implements MoveFeed {
     return ID.exec(id)?.[1] === this.#name && number >= this.#first - 1 && number < this.#end ? number : null
   }
 
-  #push(move: CommittedMove | null): void {
+  /** null: messages are missing. */
+  publish(move: CommittedMove | null): void {
     this.#items.push(new RingItem(this.#idOf(this.#end), move))
     this.#characters += sizeOfMove(move)
     const { length } = this.#items

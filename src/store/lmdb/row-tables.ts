@@ -63,26 +63,24 @@ export class RowTables {
     }
   }
 
-  /** To be called by an operation. `before`: what is there. */
-  put(space: RowSpace, key: string, row: Buffer, { expiresAt }: RowValue, before: RowValue | null): void {
-    void this.#table(space).put(Buffer.from(key), row)
-    if (before !== null && before.expiresAt !== expiresAt) this.#forget(space, key, before)
+  /** To be called by an operation. `row`: null deletes it; `before`: what is there. */
+  write(
+    space: RowSpace,
+    key: string,
+    row: (RowValue & { readonly bytes: Buffer }) | null,
+    before: RowValue | null,
+  ): void {
+    const [table, name] = [this.#table(space), Buffer.from(key)]
+    const [expiresAt, expiredAt] = [row?.expiresAt ?? null, before?.expiresAt ?? null]
+    if (row === null) void table.remove(name)
+    else void table.put(name, row.bytes)
+    if (expiredAt !== null && expiredAt !== expiresAt) this.removeExpiry(expiryOf(space, key, expiredAt))
     if (expiresAt !== null) void this.#expiries.put(expiryOf(space, key, expiresAt), NOTHING)
-  }
-
-  /** To be called by an operation. `before`: what is there. */
-  remove(space: RowSpace, key: string, before: RowValue): void {
-    void this.#table(space).remove(Buffer.from(key))
-    this.#forget(space, key, before)
   }
 
   /** To be called by an operation. */
   removeExpiry(entry: Buffer): void {
     void this.#expiries.remove(entry)
-  }
-
-  #forget(space: RowSpace, key: string, { expiresAt }: RowValue): void {
-    if (expiresAt !== null) this.removeExpiry(expiryOf(space, key, expiresAt))
   }
 
   #table(space: RowSpace): Database<Buffer, Buffer> {

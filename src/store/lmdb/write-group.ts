@@ -262,11 +262,9 @@ export class WriteGroup implements Group {
   }
 
   #setRow(space: RowSpace, key: string, row: RowValue | null, before: RowValue | null): void {
-    const { rowTables } = this.#disk
-    if (row !== null) {
-      const bytes = this.#disk.arena.text(textOfRow(row))
-      this.#add(bytes.length, 3, () => rowTables.put(space, key, bytes, row, before))
-    } else if (before !== null) this.#add(0, 2, () => rowTables.remove(space, key, before))
+    const { rowTables, arena } = this.#disk
+    const written = row === null ? null : { ...row, bytes: arena.text(textOfRow(row)) }
+    if (row !== before) this.#add(written?.bytes.length ?? 0, 3, () => rowTables.write(space, key, written, before))
     this.#rows.set(nameOf(space, key), row)
     const gain = (row === null ? 0 : 1) - (before === null ? 0 : 1)
     this.gained.set(space, (this.gained.get(space) ?? 0) + gain)

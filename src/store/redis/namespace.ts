@@ -47,15 +47,13 @@ export async function checkNamespace(
   checkFormat(namespace, await connection.hget(key, 'format'))
   if (source !== undefined && (await connection.exists(key)) === 0) await connection.hset(key, SOURCE, source)
   const begun = await connection.hget(key, SOURCE)
-  if (source === undefined && begun !== null)
-    throw new RedisError(
-      `contexts are being moved to namespace '${namespace}': let actorflux move come to its end first`,
-    )
-  if (source !== undefined && begun === null)
+  if (begun === null && source !== undefined)
     throw new RedisError(`namespace '${namespace}' is not empty: contexts are moved to a new one`)
-  if (source !== undefined && begun !== source) {
+  if (begun !== null && begun !== source) {
     throw new RedisError(
-      `the move to namespace '${namespace}' began with other data, or with older data of the same folder: choose another namespace (ACTORFLUX_NAMESPACE), or delete that one`,
+      source === undefined
+        ? `contexts are being moved to namespace '${namespace}': let actorflux move come to its end first`
+        : `the move to namespace '${namespace}' began with other data, or with older data of the same folder: choose another namespace (ACTORFLUX_NAMESPACE), or delete that one`,
     )
   }
   await connection.hsetnx(key, 'partitions', partitions)

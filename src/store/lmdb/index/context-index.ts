@@ -1,12 +1,11 @@
 // store/lmdb: what is known of every context without reading it. It shows what is on disk, never more.
-import type { ContextId } from '../../../model/context.ts'
+import { type ContextId, readyKindOf } from '../../../model/context.ts'
 import type { RowSpace } from '../../../model/rows.ts'
 import type { Header } from '../stored-context.ts'
 import { KeyIndex, type Posting } from './key-index.ts'
-import { Owners } from './owners.ts'
 import type { Selectable } from './selected.ts'
 import { TimeQueue } from './time-queue.ts'
-import type { Store, TimeRange } from '../../../ports/store.ts'
+import type { AbandonedLease, Store, TimeRange } from '../../../ports/store.ts'
 
 export type Entry = Omit<Header, 'indexKeys' | 'owner'> & { readonly postings: readonly Posting[] }
 
@@ -121,5 +120,46 @@ export class ContextIndex implements Selectable {
   #wake(id: ContextId, before: number | null): void {
     const after = this.#wakeAt(id)
     if (after !== null && after !== before) this.#wakeUps.push(id, after)
+  }
+}
+
+interface Owned {
+  readonly owner: string
+  /** Until when a claim hides the step from others, epoch milliseconds. */
+  claimedUntil: number
+}
+
+/** The owners of the steps of contexts, and which of these have been claimed. */
+class Owners {
+  /** In the order in which the owners were written. */
+  readonly #owned = new Map<ContextId, Owned>()
+
+  /** null: no server is to run a step of it. */
+  set(id: ContextId, owner: string | null): void {
+    const before = this.#owned.get(id)
+    if (before !== undefined && before.owner === owner) {
+      before.claimedUntil = 0
+      return
+    }
+    if (before !== undefined) this.#owned.delete(id)
+    if (owner !== null) this.#owned.set(id, { owner, claimedUntil: 0 })
+  }
+
+  of(owner: string): ContextId[] {
+    return [...this.#owned].flatMap(([id, owned]) => (owned.owner === owner ? id : []))
+  }
+
+  /** The folder has one process at a time: an owner that isn't the caller is dead. */
+  claim({ owner: caller, ready = [], limit, hideFor }: Parameters<Store['claimAbandoned']>[0], now: number) {
+    const leases: AbandonedLease[] = []
+    for (const [id, owned] of this.#owned) {
+      if (leases.length >= limit) break
+      const { owner, claimedUntil } = owned
+      if (owner === caller || claimedUntil > now || (readyKindOf(owner) !== null && !ready.includes(owner))) continue
+      owned.claimedUntil = now + hideFor
+      leases.push({ id, owner })
+    }
+    // Those of dead servers first, then by kind.
+    return leases.sort((one, other) => ready.indexOf(one.owner) - ready.indexOf(other.owner))
   }
 }
