@@ -13,8 +13,7 @@ import type { CallRequest } from './calls.ts'
 import { limitedBy, onAbort, untilLater } from './limits.ts'
 import { linesOf } from './lines.ts'
 import { ConnectionError, isInProgress, Problem, problemFields, problemIn } from './problem.ts'
-import { OTHER_ROUTES } from './routes.ts'
-import { clientHeaders, delayAfter, newKey, type Transport } from './transport.ts'
+import { clientHeaders, newKey, nextTry, type Transport } from './transport.ts'
 import { bodyText, requestTarget, type RequestFields } from './url.ts'
 
 export interface LinesOptions {
@@ -42,17 +41,6 @@ export interface AcceptedLine extends Replayed {
 export type EventLine = (Replayed & { readonly status: 200 } & Omit<EventAnswer, 'message' | 'context'>) | AcceptedLine
 export type StartLine = Replayed & { readonly status: 200 } & Omit<ExecuteAnswer, 'message' | 'context'>
 
-/** Sends events, a line each. */
-export const sendLines = (transport: Transport, items: Items<EventItem>, { signal }: LinesOptions) =>
-  exchange<EventLine>(transport, { route: OTHER_ROUTES.sendEvents, fields: {}, items, key: 'eventId', signal })
-
-/** Starts contexts of services of a package, a line each. */
-export const startLines = (
-  transport: Transport,
-  items: Items<StartItem>,
-  { signal, ...fields }: LinesOptions & { readonly package: string },
-) => exchange<StartLine>(transport, { route: OTHER_ROUTES.executeMany, fields, items, key: 'idempotencyKey', signal })
-
 interface Exchange extends LinesOptions {
   readonly route: Route
   readonly fields: RequestFields
@@ -66,7 +54,8 @@ interface AnyLine {
   readonly status: number
 }
 
-async function* exchange<Line extends AnyLine>(
+/** Sends the items, a line each, and yields the answers. */
+export async function* exchangeLines<Line extends AnyLine>(
   transport: Transport,
   { route, fields, items, key, signal: given }: Exchange,
 ): AsyncGenerator<Line | RefusedLine | LastLine, void, undefined> {
@@ -75,7 +64,8 @@ async function* exchange<Line extends AnyLine>(
   const keyFor = () => (transport.retries > 0 ? newKey() : undefined)
   const lineOf = (item: { readonly [field: string]: unknown }) => bodyText({ ...item, [key]: item[key] ?? keyFor() })
   const total: Total = { lines: 0, ok: 0, failed: 0 }
-  const { signal, left, clear } = limitedBy(given)
+  const limits = limitedBy(given)
+  const { signal } = limits
   try {
     for await (const lines of gathered(items, (item) => lineOf({ ...item }), signal)) {
       let failures = 0
@@ -83,23 +73,22 @@ async function* exchange<Line extends AnyLine>(
         signal.throwIfAborted()
         const before = total.lines
         const ended = yield* request<Line>(transport, { path, lines, isRepeated, total, signal })
-        signal.throwIfAborted()
         const isAnswered = total.lines > before
         if (isAnswered) failures = 0
         const failure = ended instanceof Error ? ended : failureOf(ended, transport, isAnswered)
         if (failure === null) continue
-        const delay = delayAfter(failures, failure)
-        if (!failure.retryable || failures >= transport.retries || delay > left()) {
-          if (!(ended instanceof Error)) yield { ...ended, ...total }
-          throw failure
+        try {
+          await nextTry(failure, failures, transport.retries, limits)
+        } catch (error) {
+          if (error === failure && !(ended instanceof Error)) yield { ...ended, ...total }
+          throw error
         }
         failures += 1
-        await untilLater(delay, signal)
       }
     }
     yield { done: true, ...total }
   } finally {
-    clear()
+    limits.clear()
   }
 }
 
@@ -114,9 +103,8 @@ async function* gathered<Item>(items: Items<Item>, lineOf: (item: Item) => strin
   const iterator = Symbol.asyncIterator in items ? items[Symbol.asyncIterator]() : items[Symbol.iterator]()
   let arriving: Promise<IteratorResult<Item>> | null = null
   let isOver = false
-  let fault: { readonly error: unknown } | null = null
   try {
-    while (!isOver && fault === null) {
+    while (!isOver) {
       const lines: string[] = []
       let late: Promise<void> | null = null
       try {
@@ -134,11 +122,11 @@ async function* gathered<Item>(items: Items<Item>, lineOf: (item: Item) => strin
           late ??= untilLater(GATHER_MS, signal).catch(() => undefined)
         }
       } catch (error) {
-        fault = { error }
+        if (lines.length > 0) yield lines
+        throw error
       }
       if (lines.length > 0) yield lines
     }
-    if (fault) throw fault.error
   } finally {
     const ended = isOver ? null : Promise.resolve(iterator.return?.()).catch(() => undefined)
     // A source that is asked for its next line ends when it has that one.
@@ -195,9 +183,12 @@ async function* request<Line extends AnyLine>(
     for await (const text of linesOf(response.body)) {
       const line: Line | RefusedLine | LastLine = JSON.parse(text)
       if ('done' in line) return line
-      const underWay = isRepeated ? problemOf(line) : null
-      // The server may still be at what it was sent before the connection broke.
-      if (underWay && isInProgress(underWay)) return underWay
+      if (isRepeated && 'problem' in line) {
+        const { status, retryAfter } = line
+        const refusal = new Problem({ ...problemFields(line.problem), status, retryAfter })
+        // The server may still be at what it was sent before the connection broke.
+        if (isInProgress(refusal)) return refusal
+      }
       if (lines.shift() === undefined) throw new Error('it has more lines than were sent')
       const n = total.lines
       total.lines += 1
@@ -209,8 +200,3 @@ async function* request<Line extends AnyLine>(
     return new ConnectionError(transport.base, { cause })
   }
 }
-
-const problemOf = (line: AnyLine | RefusedLine) =>
-  'problem' in line
-    ? new Problem({ ...problemFields(line.problem), status: line.status, retryAfter: line.retryAfter })
-    : null

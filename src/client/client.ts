@@ -9,8 +9,7 @@ import type { LastLine, RefusedLine } from '../api/streams.ts'
 import type { CallOptions, ClientCalls } from './calls.ts'
 import { streamMoves, type StreamFilters, type StreamItem, type StreamOptions } from './moves.ts'
 import {
-  sendLines,
-  startLines,
+  exchangeLines,
   type Items,
   type LinesOptions,
   type EventItem,
@@ -19,6 +18,7 @@ import {
   type StartLine,
 } from './batch.ts'
 import { allContexts, callsOver, type ContextFilters } from './methods.ts'
+import { OTHER_ROUTES } from './routes.ts'
 import { serviceOver, type AnyServices, type ServiceClient, type ServicesOf } from './services.ts'
 import { clientHeaders, type FetchFunction, type Transport } from './transport.ts'
 import { serverAddress } from './url.ts'
@@ -108,7 +108,11 @@ export function createClient<Services extends ServicesOf<Services> = AnyServices
     contexts: (filters: ContextFilters = {}, given?: CallOptions) =>
       allContexts<ContextView>(transport, filters, given),
     stream: (filters = {}, given = {}) => streamMoves(transport, filters, given),
-    sendEvents: (events, given = {}) => sendLines(transport, events, given),
-    executeMany: (owner, starts, given = {}) => startLines(transport, starts, { ...given, package: owner }),
+    sendEvents: (items, { signal } = {}) =>
+      exchangeLines(transport, { route: OTHER_ROUTES.sendEvents, fields: {}, items, key: 'eventId', signal }),
+    executeMany: (owner, items, { signal } = {}) => {
+      const fields = { package: owner }
+      return exchangeLines(transport, { route: OTHER_ROUTES.executeMany, fields, items, key: 'idempotencyKey', signal })
+    },
   }
 }

@@ -22,7 +22,7 @@ function listenTo(signal: AbortSignal) {
 /** Timers of a longer time ring at once. */
 const MAX_TIMER_MS = 2 ** 31 - 1
 
-interface Limits {
+export interface Limits {
   /** Aborted with the reason of the given signal, or with a TimeoutError. */
   readonly signal: AbortSignal
   /** Milliseconds that are left. */

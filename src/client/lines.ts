@@ -31,19 +31,16 @@ export async function* linesOf(
   body: ReadableStream<Uint8Array>,
   silence?: number,
 ): AsyncGenerator<string, void, undefined> {
-  // Pieces of a line that has no end yet: they are joined once.
-  let open: string[] = []
-  let characters = 0
+  /** The line that has no end yet. */
+  let open = ''
   for await (const piece of piecesOf(body, silence)) {
     const [first = '', ...others] = piece.split('\n')
-    open.push(first)
-    characters = others.length > 0 ? 0 : characters + piece.length
-    if (characters > MAX_TEXT_CHARACTERS)
+    open += first
+    if (open.length > MAX_TEXT_CHARACTERS)
       throw new Error(`a line of the answer is longer than ${MAX_TEXT_CHARACTERS} characters`)
     for (const next of others) {
-      const line = open.join('')
-      open = [next]
-      yield line.endsWith('\r') ? line.slice(0, -1) : line
+      yield open.endsWith('\r') ? open.slice(0, -1) : open
+      open = next
     }
   }
 }

@@ -13,18 +13,23 @@ import { sendRequest, type Transport } from './transport.ts'
 export function callsOver(transport: Transport): ClientCalls {
   const entries: unknown[][] = Object.entries(ROUTES).map(([name, route]) => [
     name,
-    async (request?: object, options?: WaitOptions) => (await made(transport, route, request, options)).value,
+    async (request?: object, options?: WaitOptions) => (await sendRequest(transport, route, request, options)).value,
   ])
   const calls: Omit<ClientCalls, 'resumeServer' | 'listPage' | 'listPendingPage' | 'listDeliveriesPage'> =
     Object.fromEntries(entries)
   return {
     ...calls,
     async sendEvent(request, options) {
-      const { status, value } = await made<CallAnswer<'sendEvent'>>(transport, ROUTES.sendEvent, request, options)
+      const { status, value } = await sendRequest<CallAnswer<'sendEvent'>>(
+        transport,
+        ROUTES.sendEvent,
+        request,
+        options,
+      )
       return status === ACCEPTED ? { ...NO_OUTCOMES, ...value, accepted: true } : value
     },
     resumeServer: async (options) =>
-      (await made<MessageAnswer>(transport, OTHER_ROUTES.resumeServer, {}, options)).value,
+      (await sendRequest<MessageAnswer>(transport, OTHER_ROUTES.resumeServer, {}, options)).value,
     async listPage(request = {}, options) {
       const { items, next } = await pageOf<ContextView>(transport, ROUTES.listContexts, request, options)
       const place = next?.[request.order === 'desc' ? 'before' : 'after']
@@ -46,37 +51,16 @@ const ACCEPTED = 202
 /** What an answer lacks that only says that the event is stored. */
 const NO_OUTCOMES = { transitions: [], executions: [], ignored: [], pending: [] }
 
-async function made<Value>(transport: Transport, route: Route, request?: object, options: WaitOptions = {}) {
-  const { wait, ...ends } = options
-  // The server passes over a preference that it does not understand.
-  if (wait !== undefined && !(Number.isSafeInteger(wait) && wait >= 0))
-    throw new TypeError('wait must be a whole number of seconds')
-  const { idempotencyKey: key, respondAsync, ...fields }: { [name: string]: unknown } = { ...request }
-  if (typeof (key ?? '') !== 'string') throw new TypeError('idempotencyKey must be a text')
-  const prefers = [...(respondAsync === true ? ['respond-async'] : []), ...(wait === undefined ? [] : [`wait=${wait}`])]
-  return sendRequest<Value>(transport, {
-    ...ends,
-    route,
-    fields,
-    idempotencyKey: typeof key === 'string' ? key : undefined,
-    prefer: prefers.join(', ') || undefined,
-  })
-}
-
 /** One page of a list. `next`: fields of the request for the next page; null: this is the last one. */
 async function pageOf<Item>(transport: Transport, route: Route, request?: object, options?: CallOptions) {
-  const { value, headers } = await made<Item[]>(transport, route, request, options)
-  return { items: value, next: placeIn(headers.get('link')) }
-}
-
-/** Where the next page begins; it has all else from the request. */
-function placeIn(link: string | null): { readonly [name: string]: string } | null {
+  const { value, headers } = await sendRequest<Item[]>(transport, route, request, options)
   // Each target stands in angle brackets, and its parameters behind it (RFC 8288).
-  const targets = (link ?? '').split('<').map((part) => part.split('>'))
-  const [target] = targets.find(([, parameters = '']) => /\brel="?next\b/i.test(parameters)) ?? []
-  if (target === undefined) return null
+  const [, target] = /<([^<>]*)>[^<]*\brel="?next\b/i.exec(headers.get('link') ?? '') ?? []
+  if (target === undefined) return { items: value, next: null }
+  // It has all else from the request.
   const query = [...new URLSearchParams(target.split('?')[1])]
-  return Object.fromEntries(query.filter(([name]) => name === 'after' || name === 'before'))
+  const place = query.filter(([name]) => name === 'after' || name === 'before')
+  return { items: value, next: Object.fromEntries(place) }
 }
 
 /** Filters of `contexts`: `limit` is the size of a page. */

@@ -43,7 +43,7 @@ export class Problem extends Error {
     this.detail = detail
     this.type = others.type ?? 'about:blank'
     this.errors = others.errors ?? []
-    this.retryable = isRetried(status) || isInProgress(this)
+    this.retryable = status === 429 || status === 503 || isInProgress(this)
     this.retryAfter = others.retryAfter ?? null
     this.instance = others.instance ?? null
     this.contextId = others.contextId ?? null
@@ -52,9 +52,6 @@ export class Problem extends Error {
     this.idempotencyKey = others.idempotencyKey ?? null
   }
 }
-
-/** Statuses of requests that are made again. */
-const isRetried = (status: number) => status === 429 || status === 503
 
 /** Whether an earlier request under the same key is still under way. */
 export const isInProgress = (refusal: Problem | ConnectionError): boolean =>

@@ -128,5 +128,5 @@ function inputOf(input: unknown) {
   if (input === undefined) return {}
   if (typeof input !== 'object' || input === null || Array.isArray(input))
     throw new TypeError('input must be an object')
-  return { input: Object.fromEntries(Object.entries(input)) }
+  return { input: { ...input } }
 }

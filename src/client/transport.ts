@@ -1,9 +1,10 @@
 // client: sends requests, and sends them again where that does nothing twice: after a network error, 429 and 503, under
 // the same idempotency key and never before `Retry-After`. The time of a call is that of all its attempts.
-import { limitedBy, untilLater } from './limits.ts'
+import type { WaitOptions } from './calls.ts'
+import { limitedBy, untilLater, type Limits } from './limits.ts'
 import { ConnectionError, didNothing, isInProgress, Problem, problemIn } from './problem.ts'
 import type { Route } from '../api/routes.ts'
-import { requestTarget, type RequestFields } from './url.ts'
+import { requestTarget } from './url.ts'
 
 /** What a fetch must be for the client. */
 export type FetchFunction = (url: string, init: RequestInit) => Promise<Response>
@@ -18,49 +19,41 @@ export interface Transport {
   readonly timeout: number | undefined
 }
 
-export interface Sent {
-  readonly route: Route
-  readonly fields: RequestFields
-  readonly signal?: AbortSignal | undefined
-  readonly timeout?: number | undefined
-  readonly idempotencyKey?: string | undefined
-  /** Value of `Prefer`. */
-  readonly prefer?: string | undefined
-}
-
-/** An answer of success. */
-interface Answered<Value> {
-  readonly status: number
-  readonly value: Value
-  readonly headers: Headers
-}
-
 /**
+ * Makes a call. `idempotencyKey` and `respondAsync` of the request travel as headers.
  * @throws Problem when the server refuses the request; ConnectionError when there is no answer; the reason of the signal
  * when that is aborted; TimeoutError when the time is up
  */
 export async function sendRequest<Value>(
   transport: Transport,
-  { route, fields, prefer, ...sent }: Sent,
-): Promise<Answered<Value>> {
+  route: Route,
+  request?: object,
+  { wait, signal: given, timeout = transport.timeout }: WaitOptions = {},
+): Promise<{ readonly status: number; readonly value: Value; readonly headers: Headers }> {
   const { base, fetch, retries } = transport
-  const { path, body } = requestTarget(route, fields)
+  // The server passes over a preference that it does not understand.
+  if (wait !== undefined && !(Number.isSafeInteger(wait) && wait >= 0))
+    throw new TypeError('wait must be a whole number of seconds')
+  const { idempotencyKey, respondAsync, ...fields }: { [name: string]: unknown } = { ...request }
+  if (typeof (idempotencyKey ?? '') !== 'string') throw new TypeError('idempotencyKey must be a text')
+  const prefers = [respondAsync === true && 'respond-async', wait !== undefined && `wait=${wait}`].filter(Boolean)
   // An event that has an id has a key already. Without tries to come, the server need not remember the call.
   const eventId = route.key && typeof fields['eventId'] === 'string' ? fields['eventId'] : undefined
   const made = route.key && eventId === undefined && retries > 0 ? newKey() : undefined
-  const sentKey = sent.idempotencyKey ?? made
+  const sentKey = typeof idempotencyKey === 'string' ? idempotencyKey : made
   const key = sentKey ?? eventId ?? null
+  const { path, body } = requestTarget(route, fields)
   const headers = clientHeaders(transport, {
     accept: 'application/json',
     ...(body !== null && { 'content-type': 'application/json' }),
     ...(sentKey !== undefined && { 'idempotency-key': sentKey }),
-    ...(prefer !== undefined && { prefer }),
+    ...(prefers.length > 0 && { prefer: prefers.join(', ') }),
   })
-  const { signal, left, clear } = limitedBy(sent.signal, sent.timeout ?? transport.timeout)
-  const init: RequestInit = { method: route.method, headers, body, signal, redirect: 'manual' }
+  const limits = limitedBy(given, timeout)
+  const { signal } = limits
   const attempt = async () => {
     try {
-      const response = await fetch(base + path, init)
+      const response = await fetch(base + path, { method: route.method, headers, body, signal, redirect: 'manual' })
       if (!response.ok) return await problemIn(response, key)
       // What is no JSON was cut off, or is not from the server.
       const value: Value = JSON.parse(await response.text())
@@ -69,43 +62,43 @@ export async function sendRequest<Value>(
       return new ConnectionError(base, { cause, idempotencyKey: key })
     }
   }
+  // To make it twice does what making it once does.
   const isRepeatable = route.method !== 'POST' || key !== null
   try {
-    let mayBeUnderWay = false
-    for (let attempts = 0; ; attempts += 1) {
+    for (let failures = 0; ; failures += 1) {
       signal.throwIfAborted()
       const outcome = await attempt()
       if (!(outcome instanceof Error)) return outcome
-      signal.throwIfAborted()
-      const delay = delayAfter(attempts, outcome)
-      // Without time for another attempt it fails with the outcome, not with the news that the time is up.
-      if (!mayRepeat(outcome, { isRepeatable, mayBeUnderWay }) || attempts >= retries || delay > left()) throw outcome
-      mayBeUnderWay ||= !didNothing(outcome)
-      await untilLater(delay, signal)
+      // The server may still be at an earlier attempt of this call, but the first attempt has met another call.
+      const isRepeated = isRepeatable ? failures > 0 || !isInProgress(outcome) : didNothing(outcome)
+      await nextTry(outcome, failures, isRepeated ? retries : 0, limits)
     }
   } finally {
-    clear()
+    limits.clear()
   }
 }
 
 /**
- * Whether the request is made again. `isRepeatable`: to make it twice does what making it once does. `mayBeUnderWay`: an
- * earlier attempt of this call may not have ended, so the server may say that it is still under way.
+ * Resolves when what has failed may be tried again.
+ * @throws the failure, when another try is of no use, or there is no time for one; the reason of the signal
  */
-const mayRepeat = (
-  outcome: Problem | ConnectionError,
-  { isRepeatable, mayBeUnderWay }: { readonly isRepeatable: boolean; readonly mayBeUnderWay: boolean },
-) => (isRepeatable ? outcome.retryable && (mayBeUnderWay || !isInProgress(outcome)) : didNothing(outcome))
+export async function nextTry(
+  failure: Problem | ConnectionError,
+  failures: number,
+  retries: number,
+  { signal, left }: Limits,
+): Promise<void> {
+  signal.throwIfAborted()
+  // Longer each time, by chance, so that not all clients come at once.
+  const most = Math.min(FIRST_DELAY_MS * 2 ** failures, MAX_DELAY_MS)
+  const least = failure instanceof Problem ? (failure.retryAfter ?? 0) * 1000 : 0
+  const delay = least + most * (0.5 + Math.random() / 2)
+  if (!failure.retryable || failures >= retries || delay > left()) throw failure
+  await untilLater(delay, signal)
+}
 
 const FIRST_DELAY_MS = 100
 const MAX_DELAY_MS = 5000
-
-/** Milliseconds until the next attempt: longer each time, by chance, so that not all clients come at once. */
-export function delayAfter(attempt: number, outcome: unknown): number {
-  const most = Math.min(FIRST_DELAY_MS * 2 ** attempt, MAX_DELAY_MS)
-  const least = outcome instanceof Problem ? (outcome.retryAfter ?? 0) * 1000 : 0
-  return least + most * (0.5 + Math.random() / 2)
-}
 
 /** @throws TypeError for a value that no header can have */
 export const clientHeaders = ({ token }: Transport, headers: { readonly [name: string]: string }): Headers =>

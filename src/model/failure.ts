@@ -65,6 +65,12 @@ export class FluxError extends Error {
   }
 }
 
+/** For `catch`: null in place of a refusal of that kind. */
+export const nullIf = (kind: Failure['kind']) => (error: unknown) => {
+  if (error instanceof FluxError && error.failure.kind === kind) return null
+  throw error
+}
+
 export const malformed = (detail: string, errors?: readonly FieldError[]) =>
   new FluxError({ kind: 'malformed', detail, ...(errors && { errors }) })
 export const invalid = (detail: string, errors: readonly FieldError[]) =>

@@ -1,5 +1,6 @@
 // watchdog: stops the server's thread for a moment, over the inspector protocol, and reads its call stack.
-import { Session, type Debugger } from 'node:inspector'
+import type { Debugger } from 'node:inspector'
+import { Session } from 'node:inspector/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { HOOK, type Facts } from './shared.ts'
@@ -31,8 +32,8 @@ export async function examineThread(timeoutMs: number): Promise<ThreadSnapshot |
     const paused = new Promise<Debugger.CallFrame[]>((resolve) => {
       session.on('Debugger.paused', ({ params }) => resolve(params.callFrames))
     })
-    session.post('Debugger.enable')
-    session.post('Debugger.pause')
+    await session.post('Debugger.enable')
+    await session.post('Debugger.pause')
     const callFrames = await paused
     const facts = await factsOf(session)
     const frames = callFrames.map(({ functionName, location: { scriptId, lineNumber, columnNumber = 0 } }) => ({
@@ -50,12 +51,8 @@ export async function examineThread(timeoutMs: number): Promise<ThreadSnapshot |
  * still runs after `timeoutMs` milliseconds.
  */
 export async function exitFromWithin(code: number, timeoutMs: number): Promise<void> {
-  await withSession(
-    timeoutMs,
-    (session) =>
-      new Promise(() => {
-        session.post('Runtime.evaluate', { expression: `process.reallyExit(${code})` })
-      }),
+  await withSession(timeoutMs, (session) =>
+    session.post('Runtime.evaluate', { expression: `process.reallyExit(${code})` }),
   )
 }
 
@@ -75,16 +72,11 @@ async function withSession<T>(timeoutMs: number, use: (session: Session) => Prom
   }
 }
 
-function factsOf(session: Session): Promise<Facts> {
+async function factsOf(session: Session): Promise<Facts> {
   const expression = `globalThis[Symbol.for(${JSON.stringify(HOOK)})]()`
-  return new Promise((resolve, reject) => {
-    session.post('Runtime.evaluate', { expression, returnByValue: true, silent: true }, (error, answer) => {
-      if (error !== null || typeof answer.result.value !== 'string')
-        return reject(error ?? new Error("the server's thread did not return its facts"))
-      const facts: Facts = JSON.parse(answer.result.value)
-      resolve(facts)
-    })
-  })
+  const { result } = await session.post('Runtime.evaluate', { expression, returnByValue: true, silent: true })
+  if (typeof result.value !== 'string') throw new Error("the server's thread did not return its facts")
+  return JSON.parse(result.value)
 }
 
 /** The path of a module's URL. The URL of a reloaded module has a query. */

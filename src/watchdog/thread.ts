@@ -15,17 +15,27 @@ import { examineThread, exitFromWithin } from './examine.ts'
 import { judge, type Verdict } from './judge.ts'
 import { Shared } from './shared.ts'
 
-export interface ThreadOptions {
-  /**
-   * Milliseconds for which the event loop must be blocked until a note is stored for the servers that take over
-   * (`noted`), until the cause is logged (`named`), and until the process is ended (`kill`; 0: never).
-   */
-  readonly noted: number
-  readonly named: number
+export interface WatchdogOptions {
+  /** Milliseconds for which the event loop must be blocked until the cause is logged; 0: only just before `kill`. */
+  readonly after: number
+  /** Milliseconds for which the event loop must be blocked until the process is ended; 0: never. */
   readonly kill: number
+  /**
+   * Milliseconds without a heartbeat after which other servers take the steps over; null if there are no other servers.
+   */
+  readonly silence: number | null
   readonly logLevel: LogLevel
   readonly logFormat: LogFormat
   readonly notes: NotesPlace
+}
+
+export interface ThreadOptions extends WatchdogOptions {
+  /**
+   * Milliseconds for which the event loop must be blocked until a note is stored for the servers that take over
+   * (`noted`), and until the cause is logged (`named`).
+   */
+  readonly noted: number
+  readonly named: number
   /** Boot id of the server. A message to the thread is a new one. */
   readonly owner: string
   readonly buffer: SharedArrayBuffer
@@ -43,7 +53,7 @@ const MAX_COUNTED_MS = 1000
 /** Time limit for stopping the server's thread to examine it, and the pause before the next attempt. */
 const EXAMINE_MS = 700
 const EXAMINE_AGAIN_MS = 1000
-/** Time limit for writing the note before the process ends, and for ending it from within. */
+/** Time limit for writing the note before the cause is logged, and for ending the process from within. */
 const NOTE_MS = 5000
 const EXIT_MS = 1000
 
@@ -78,39 +88,43 @@ async function staysBlocked(beats: number, from: number, to: number) {
 
 async function watch() {
   const { beats } = shared
-  if (!(await staysBlocked(beats, 0, options.noted))) return
-  const began = performance.now()
-  let verdict = await examine(beats, options.named - options.noted + EXAMINE_MS)
-  if (verdict === null) return
-  // The note is written first: the server that takes over must find it, however this process ends.
-  let noteWritten = writeNote(beats, verdict)
-  let blockedMs = options.noted + performance.now() - began
-  let isBlocked = await staysBlocked(beats, blockedMs, options.named)
-  if (isBlocked) report(verdict)
-  blockedMs = Math.max(blockedMs, options.named)
-  while (isBlocked && blockedMs < end) {
-    const next = Math.min(end, verdict.stack === null ? blockedMs + EXAMINE_AGAIN_MS : Infinity)
-    isBlocked = await staysBlocked(beats, blockedMs, next)
-    blockedMs = next
+  let verdict: Verdict | null = null
+  let reported: Verdict | null = null
+  let noteWritten = Promise.resolve()
+  let blockedMs = 0
+  for (let until = options.noted; await staysBlocked(beats, blockedMs, until);) {
+    const began = performance.now()
     // A thread that could not be stopped before may be stoppable now.
-    const better: Verdict | null = isBlocked && verdict.stack === null ? await examine(beats, EXAMINE_MS) : null
-    if (better === null || better.stack === null) continue
-    verdict = better
-    noteWritten = noteWritten.then(() => writeNote(beats, better))
-    report(verdict)
+    if (verdict === null || verdict.stack === null) {
+      const snapshot = await examineThread(EXAMINE_MS)
+      if (snapshot?.facts.isDebugged === true || shared.beats !== beats) break
+      const seen = judge(snapshot, shared.suspect)
+      if (verdict === null || snapshot !== null) {
+        verdict = seen
+        // The note is written first: the server that takes over must find it, however this process ends.
+        noteWritten = noteWritten.then(() => writeNote(beats, seen))
+      }
+    }
+    blockedMs = until + performance.now() - began
+    if (blockedMs >= options.named && reported !== verdict) {
+      await Promise.race([noteWritten, sleep(NOTE_MS)])
+      report(verdict)
+      reported = verdict
+    }
+    if (blockedMs >= end) {
+      // It may have gone on while the note was written.
+      if (shared.beats === beats) await endProcess(verdict)
+      break
+    }
+    const again = verdict.stack === null ? blockedMs + EXAMINE_AGAIN_MS : Infinity
+    until = blockedMs < options.named ? options.named : Math.min(end, again)
   }
-  if (isBlocked) await endProcess(verdict, noteWritten)
+  if (verdict === null) return
   // A note that came after the erasure would blame the wrong attempt.
   await noteWritten
   await notes
     .erase(owner)
     .catch((error: unknown) => log.warn('the note about the blocked event loop could not be erased', { error }))
-}
-
-/** Finds the cause; null if the event loop turns again, or if a debugger has stopped it. */
-async function examine(beats: number, timeoutMs: number) {
-  const snapshot = await examineThread(timeoutMs)
-  return snapshot?.facts.isDebugged === true || shared.beats !== beats ? null : judge(snapshot, shared.suspect)
 }
 
 /** Writes the note, with retries while the event loop is blocked. Never fails. */
@@ -126,15 +140,12 @@ async function writeNote(beats: number, { standstill }: Verdict) {
   }
 }
 
-function report({ step, reason, stack }: Verdict) {
-  const { contextId, fluxName, state, className, methodName } = step ?? {}
-  log.error('the event loop stands still', { contextId, fluxName, state, className, methodName, reason, stack })
-}
+const report = ({ step, reason, stack }: Verdict) =>
+  log.error('the event loop stands still', { ...step, reason, stack })
 
-async function endProcess(verdict: Verdict, noteWritten: Promise<void>) {
+async function endProcess(verdict: Verdict) {
   // A debugger may have been attached meanwhile.
   if ((await examineThread(EXAMINE_MS))?.facts.isDebugged === true) return
-  await Promise.race([noteWritten, sleep(NOTE_MS)])
   log.error('the event loop stood still for too long: the process ends, to be started again', {
     contextId: verdict.step?.contextId,
     exitCode: EXIT_CODE,

@@ -13,25 +13,10 @@ import { url as inspectorUrl } from 'node:inspector'
 import { createRequire } from 'node:module'
 import { getHeapStatistics } from 'node:v8'
 import { Worker } from 'node:worker_threads'
-import { formatHere, type LogFormat } from '../observe/log.ts'
-import type { LogLevel } from '../ports/log.ts'
-import type { PackageFolder, NotesPlace, RunningStep, StepWatch } from '../ports/steps.ts'
+import { formatHere } from '../observe/log.ts'
+import type { PackageFolder, RunningStep, StepWatch } from '../ports/steps.ts'
 import { HOOK, Shared, type Facts } from './shared.ts'
-import type { ThreadOptions } from './thread.ts'
-
-export interface WatchdogOptions {
-  /** Milliseconds for which the event loop must be blocked until the cause is logged; 0: only just before `kill`. */
-  readonly after: number
-  /** Milliseconds for which the event loop must be blocked until the process is ended; 0: never. */
-  readonly kill: number
-  /**
-   * Milliseconds without a heartbeat after which other servers take the steps over; null if there are no other servers.
-   */
-  readonly silence: number | null
-  readonly logLevel: LogLevel
-  readonly logFormat: LogFormat
-  readonly notes: NotesPlace
-}
+import type { ThreadOptions, WatchdogOptions } from './thread.ts'
 
 /** The server's thread is examined after this share of the time until the cause is logged. */
 const NOTED_SHARE = 0.6
@@ -78,18 +63,17 @@ export class Watchdog implements StepWatch {
   }
 
   /** Starts the thread. Does nothing when `after` and `kill` are both 0, or if it is running. */
-  start({ after, kill, silence, logLevel, logFormat, notes }: WatchdogOptions) {
+  start(given: WatchdogOptions) {
+    const { after, kill, silence } = given
     if ((after === 0 && kill === 0) || this.#thread !== null) return
     const named = Math.min(after || Infinity, kill || Infinity)
     // Examining takes some time, and the note must be stored before other servers take over.
     const noted = Math.min(named * NOTED_SHARE, silence === null ? Infinity : silence / 3)
     const options: ThreadOptions = {
+      ...given,
       named,
       noted,
-      kill,
-      logLevel,
-      logFormat: formatHere(logFormat),
-      notes,
+      logFormat: formatHere(given.logFormat),
       owner: this.#owner,
       buffer: this.#shared.buffer,
     }

@@ -529,6 +529,25 @@ describe.each(storesOf([3, 1]))('in a store of %i partitions, an operation', (pa
     await expect(begin(full, ticks)).rejects.toMatchObject({ failure: { kind: 'overloaded' } })
   })
 
+  test('is refused while eight are being counted', async () => {
+    const counting = held<undefined>()
+    const wrap = (store: Store) =>
+      withVerbs(store, {
+        async count(query) {
+          await counting.promise
+          return store.count(query)
+        },
+      })
+    const bench = await openBench(FILES, { ...shared.server(), wrap })
+    await startAll(bench, 1)
+    const begun = Array.from({ length: 9 }, () => begin(bench, ticks))
+    const all = Promise.allSettled(begun)
+    await clock.idle()
+    counting.release(undefined)
+    const refused = { status: 'rejected', reason: { failure: { kind: 'overloaded' } } }
+    expect(await all).toMatchObject([...Array.from({ length: 8 }, () => ({ value: { matched: 1 } })), refused])
+  })
+
   test('is refused while those under way have as much to remember as may be', async () => {
     const bench = await open()
     await startAll(bench, 2)

@@ -7,7 +7,7 @@ import { MAX_TIMEOUT_SECONDS } from '../../api/contexts.ts'
 import { MAX_TTL_SECONDS, type EventAnswer } from '../../api/events.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import { isFinished, type ContextId } from '../../model/context.ts'
-import { FluxError, malformed, type Failure } from '../../model/failure.ts'
+import { FluxError, malformed, nullIf, type Failure } from '../../model/failure.ts'
 import { newEventId } from '../contexts/ids.ts'
 import type { BroadcastEvent } from '../fanout/broadcast-rows.ts'
 import type { Manner } from '../fanout/kept-broadcasts.ts'
@@ -187,10 +187,7 @@ async function sendOrStart(
   }
 }
 
-function nullIfGone(error: unknown) {
-  if (error instanceof FluxError && error.failure.kind === 'notFound') return null
-  throw error
-}
+const nullIfGone = nullIf('notFound')
 
 const hasFreedKey = ({ failure, record, flux }: MessageOutcome) =>
   failure !== null && isFinished(record.status) && flux.keyReuse === 'ended'

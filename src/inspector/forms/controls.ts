@@ -65,10 +65,11 @@ function typesOf({ type, anyOf, oneOf, $ref: reference }: JsonObject): readonly 
 }
 
 /**
- * The input that was typed, and the fields that can't be read at all. An empty field means that there is no value;
- * texts are coerced to the declared type when the input is checked.
+ * The input that was typed. An empty field means that there is no value; texts are coerced to the declared type when
+ * the input is checked.
+ * @throws FluxError `invalid` for fields that are no JSON
  */
-export function inputOf(controls: readonly Control[], form: FormValues) {
+export function inputOf(controls: readonly Control[], form: FormValues): JsonObject {
   const input: JsonObject = {}
   const errors: FieldError[] = []
   for (const { name, kind } of controls) {
@@ -81,12 +82,6 @@ export function inputOf(controls: readonly Control[], form: FormValues) {
     if (value === undefined) errors.push({ pointer: pointerOf(name), detail: 'must be JSON' })
     else setOwn(input, name, value)
   }
-  return { input, errors }
-}
-
-/** The input that was typed in a form of that schema. @throws FluxError `invalid` for fields that are no JSON */
-export function typedInput(schema: JsonObject, form: FormValues): JsonObject {
-  const { input, errors } = inputOf(controlsOf(schema), form)
   if (errors.length > 0) throw invalid('the input can not be read', errors)
   return input
 }

@@ -162,7 +162,7 @@ function nothing(filters: ListFilters, services: ServicesView['services'], { ori
         Nothing matches. <a href={contextsHref({ status: 'all' })}>All contexts that are kept</a>
       </Empty>
     )
-  const named = services.map(({ input, secured, ...name }) => ({ ...name, source: { input, secured } }))
+  const named = services.map((service) => ({ ...service, source: service }))
   return (
     <Empty command={startCommand(named, origin, hasSession)}>
       No context is unfinished. Start one with the form of <a href="/inspector">a service</a>, or with the API.

@@ -1,7 +1,7 @@
 // inspector/pages: how far an operation is, and the list of operations.
 import { COMMANDS, type CommandName } from '../../api/commands.ts'
 import type { OperationView } from '../../api/operations.ts'
-import { FluxError } from '../../model/failure.ts'
+import { nullIf } from '../../model/failure.ts'
 import { shellWord } from '../../model/start-command.ts'
 import { Layout, PostForm } from '../layout.tsx'
 import { cutLine, Empty, faint, Section } from '../parts/blocks.tsx'
@@ -41,14 +41,10 @@ export function addOperationPages(pages: PageRoutes): void {
       const operation = await viewer.api.getOperation({ operationId })
       checkRole(viewer, COMMANDS[operation.do].role)
       // One that is done meanwhile shows that.
-      if (isRunning(operation)) await viewer.api.stopOperation({ operationId }).catch(unlessDone)
+      if (isRunning(operation)) await viewer.api.stopOperation({ operationId }).catch(nullIf('conflict'))
       return operationHref(operationId)
     },
   })
-}
-
-function unlessDone(error: unknown) {
-  if (!(error instanceof FluxError) || error.failure.kind !== 'conflict') throw error
 }
 
 const isRunning = ({ status }: OperationView) => status === 'running'

@@ -4,7 +4,7 @@ import type { JsonObject } from '../../model/json/value.ts'
 import type { ServicesView } from '../../api/services.ts'
 import { notFound } from '../../model/failure.ts'
 import { diagram } from '../diagram/svg.tsx'
-import { controlsOf, typedInput } from '../forms/controls.ts'
+import { controlsOf, inputOf } from '../forms/controls.ts'
 import { inputFields, typedIn } from '../forms/fields.tsx'
 import { Layout, PostForm } from '../layout.tsx'
 import { Section } from '../parts/blocks.tsx'
@@ -22,7 +22,7 @@ export function addServicePage(pages: PageRoutes): void {
       const { input: schema } = await api.getServiceSchema(nameOf(c))
       const { contextId } = await api.execute({
         ...nameOf(c),
-        input: typedInput(schema, values),
+        input: inputOf(controlsOf(schema), values),
         tags: text('tags')
           .split(',')
           .map((tag) => tag.trim())

@@ -5,10 +5,10 @@ import { CALLS } from '../../../api/calls.ts'
 import type { ContextView } from '../../../api/contexts.ts'
 import type { Role } from '../../../model/caller.ts'
 import { isFinished } from '../../../model/context.ts'
-import { FluxError } from '../../../model/failure.ts'
+import { nullIf } from '../../../model/failure.ts'
 import type { Drawing } from '../../diagram/drawing.ts'
 import { diagram } from '../../diagram/svg.tsx'
-import { typedInput } from '../../forms/controls.ts'
+import { controlsOf, inputOf } from '../../forms/controls.ts'
 import { retryOptionsOf } from '../../forms/retry-fields.tsx'
 import { Layout } from '../../layout.tsx'
 import { copyable, factList, Section, tagLink } from '../../parts/blocks.tsx'
@@ -49,8 +49,8 @@ export function addContextPage(pages: PageRoutes): void {
   post('events', 'invoke', async ({ viewer: { api }, text, values, idempotencyKey }, contextId) => {
     const event = text('event')
     const { events } = await api.getContextEvents({ contextId })
-    const schema = events.find((each) => each.event === event)?.input ?? {}
-    await api.sendEvent({ contextId, event, input: typedInput(schema, values), untyped: true, idempotencyKey })
+    const controls = controlsOf(events.find((each) => each.event === event)?.input ?? {})
+    await api.sendEvent({ contextId, event, input: inputOf(controls, values), untyped: true, idempotencyKey })
   })
   post('retry', 'admin', (form, contextId) =>
     form.viewer.api.retry({ contextId, ...retryOptionsOf(form), idempotencyKey: form.idempotencyKey }),
@@ -69,10 +69,7 @@ export function addContextPage(pages: PageRoutes): void {
 const idOf = (c: Context) => Math.min(Number(c.req.param('id')), Number.MAX_SAFE_INTEGER)
 
 /** The definition of an old context may be lost; the rest is shown all the same. */
-function nullIfLost(error: unknown) {
-  if (error instanceof FluxError && error.failure.kind === 'notFound') return null
-  throw error
-}
+const nullIfLost = nullIf('notFound')
 
 async function page(pages: PageRoutes, viewer: Viewer, c: Context, refused: ShownContext['refused'] = null) {
   const { api, now } = viewer
