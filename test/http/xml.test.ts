@@ -108,14 +108,17 @@ const json = fc.letrec((tie) => ({
   object: fc.array(fc.tuple(key, tie('value')), { maxLength: 5 }).map((entries) => Object.fromEntries(entries)),
 })).value
 
+/** Values that are written and read again. */
+const VALUES = 5 * Number(process.env['FUZZ_RUNS'] ?? 400)
+
 describe('XML', () => {
-  test('gives back the JSON that it was made of, whatever that is', async () => {
+  test('gives back the JSON that it was made of, whatever that is', { timeout: 30_000 + 5 * VALUES }, async () => {
     await fc.assert(
       fc.asyncProperty(json, async (value) => {
         const expected = asJson(value)
         expect(JSON.stringify(decode(encode(expected)))).toBe(JSON.stringify(expected))
       }),
-      { numRuns: 5 * Number(process.env['FUZZ_RUNS'] ?? 400) },
+      { numRuns: VALUES },
     )
   })
 

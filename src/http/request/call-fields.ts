@@ -1,6 +1,5 @@
 // http: the fields of a call as the request has them: texts in path and query, data in the body. The schemas in `api/`
 // check them.
-import type { z } from 'zod'
 import { fieldSchema, fieldText, type FieldShape } from '../../api/call.ts'
 import { AS_IT_IS, NOT_SEPARATED } from '../../api/fields.ts'
 import { malformed } from '../../model/failure.ts'
@@ -28,11 +27,9 @@ export interface CallFields {
 }
 
 export const fieldsOf = (shape: FieldShape): FieldsByName =>
-  new Map(Object.entries(shape).map(([name, type]) => [name, fieldOf(type)]))
+  new Map(Object.entries(shape).map(([name, type]) => [name, fieldOf(fieldSchema(type))]))
 
-const fieldOf = (type: z.core.$ZodType): Field => fieldOfSchema(fieldSchema(type))
-
-function fieldOfSchema(schema: JsonObject): Field {
+function fieldOf(schema: JsonObject): Field {
   const { anyOf, [NOT_SEPARATED]: notSeparated } = schema
   const some = Array.isArray(anyOf) ? anyOf.filter(isObject) : [schema]
   const types = some.map(({ type }) => String(type))
@@ -42,7 +39,7 @@ function fieldOfSchema(schema: JsonObject): Field {
     canBeNull: types.includes('null'),
     isSeparated: notSeparated !== true,
     fields: isObject(properties)
-      ? new Map(Object.entries(properties).map(([name, each]) => [name, fieldOfSchema(isObject(each) ? each : {})]))
+      ? new Map(Object.entries(properties).map(([name, each]) => [name, fieldOf(isObject(each) ? each : {})]))
       : undefined,
     isExact: some.some((each) => each[AS_IT_IS] === true),
   }
@@ -67,7 +64,10 @@ export function readFields(fields: CallFields, { value, untyped }: ReadBody, kno
     if (sent === undefined || (field.canBeNull && (sent === null || isEmpty))) continue
     const isDigits = !untyped && name === ID && typeof sent === 'string'
     const read = isDigits ? fieldText(sent, field.type) : valueOf(sent, field, untyped)
-    if (fields[name] !== undefined && fields[name] !== read) throw differing(name)
+    if (fields[name] !== undefined && fields[name] !== read)
+      throw malformed(`${name} differs in the body and in the query`, [
+        { pointer: `/${name}`, detail: 'must be the one in the query, or be left out' },
+      ])
     fields[name] = read
   }
   return fields
@@ -88,11 +88,6 @@ function fieldsInside(object: JsonObject, known: FieldsByName): CallFields {
     if (!(field?.canBeNull && !field.isExact && typeof sent === 'string' && isBlank(sent))) fields.push([name, value])
   }
   return Object.fromEntries(fields)
-}
-
-function differing(name: string) {
-  const errors = [{ pointer: `/${name}`, detail: 'must be the one in the query, or be left out' }]
-  return malformed(`${name} differs in the body and in the query`, errors)
 }
 
 /** A field of XML without types, in which white space around texts does not matter. */

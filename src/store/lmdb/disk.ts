@@ -20,7 +20,7 @@ export interface DiskOptions extends SpaceOptions {
 }
 
 /** The files of a namespace in a data folder. */
-export function filesIn(folder: string, namespace: string): { readonly data: string; readonly lock: string } {
+export function filesIn(folder: string, namespace = 'default'): { readonly data: string; readonly lock: string } {
   const name = encodeURIComponent(namespace)
   return { data: join(folder, `${name}.mdb`), lock: join(folder, `${name}.lock`) }
 }
@@ -38,7 +38,7 @@ export type Disk = Awaited<ReturnType<typeof openDisk>>
  * Opens the data of a namespace after it was examined.
  * @throws DataFolderError when another store has it open, or it is not actorflux's, or is damaged
  */
-export async function openDisk({ namespace = 'default', ...options }: DiskOptions) {
+export async function openDisk({ namespace, ...options }: DiskOptions) {
   const files = filesIn(options.folder, namespace)
   const lock = lockFolder(options.folder, files.lock)
   let root: RootDatabase | undefined

@@ -10,7 +10,7 @@ interface Note {
   readonly text: string
 }
 
-export const noteFileIn = (folder: string, namespace: string): string =>
+export const noteFileIn = (folder: string, namespace = 'default'): string =>
   join(folder, `${encodeURIComponent(namespace)}.standstill.json`)
 
 /** The module that opens the notes in the watchdog's thread. */

@@ -21,18 +21,22 @@ import { decodeStored } from './stored-context.ts'
 import { decodeRow, isExpired } from './row-tables.ts'
 import { WriteGroup } from './write-group.ts'
 
+interface LmdbOptions extends DiskOptions {
+  readonly clock: Clock
+}
+
 /**
  * Opens the store in a folder, which is created if missing, and reads the index into memory.
  * @throws DataFolderError when another process has the folder open, or its data is of another format or damaged
  */
-export async function openLmdbStore(options: DiskOptions & { readonly clock: Clock }): Promise<EmbeddedStore> {
-  const { folder, namespace = 'default', log, clock } = options
+export async function openLmdbStore(options: LmdbOptions): Promise<EmbeddedStore> {
+  const { folder, log, clock } = options
   const disk = await openDisk(options)
   try {
     const start = clock.now()
     const index = await rebuild(disk, log)
     log.info('store opened', { folder, contexts: index.size, milliseconds: clock.now() - start })
-    return storeOn(disk, index, { noteFile: noteFileIn(folder, namespace), log, clock })
+    return storeOn(disk, index, options)
   } catch (error) {
     await disk.close()
     throw error
@@ -188,11 +192,9 @@ const rowQueries = ({ disk, commits, clock, log, checkOpen }: Parts) =>
     },
   }) satisfies Partial<Store>
 
-function storeOn(
-  disk: Disk,
-  index: ContextIndex,
-  { noteFile, log, clock }: { readonly noteFile: string; readonly log: Log; readonly clock: Clock },
-): EmbeddedStore {
+function storeOn(disk: Disk, index: ContextIndex, options: LmdbOptions): EmbeddedStore {
+  const { folder, namespace, log, clock } = options
+  const noteFile = noteFileIn(folder, namespace)
   let closing: Promise<void> | null = null
   const commits = new GroupCommit(() => new WriteGroup(disk, index, () => clock.now()))
 

@@ -37,11 +37,9 @@ const SOURCE = 'source'
  */
 export async function checkNamespace(
   connection: Connection,
-  {
-    namespace,
-    partitions,
-    source,
-  }: { readonly namespace: string; readonly partitions: number; readonly source?: string | undefined },
+  namespace: string,
+  partitions: number,
+  source: string | undefined,
 ): Promise<void> {
   const key = settingsKey(namespace)
   checkFormat(namespace, await connection.hget(key, 'format'))

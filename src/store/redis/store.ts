@@ -61,7 +61,7 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<RedisS
     await untilReady(connection, PATIENCE_MS)
     if (connection.status !== 'ready') throw outOfReach(options.address, reason)
     await checkRedis(connection, options.log)
-    await checkNamespace(connection, options)
+    await checkNamespace(connection, options.namespace, options.partitions, options.source)
     await store.learnTime()
     return store
   } catch (error) {
