@@ -42,7 +42,7 @@ export const unreadRequest = (c: Context<Env>, rawBody: Buffer, options: Request
 function requestOf(
   c: Context<Env>,
   { path, timeout, proofHeader }: RequestOptions,
-  body: WebhookBody,
+  { body, encoded }: WebhookBody,
   query: FormFields<string> = new Map(),
 ): JsonObject {
   const parameters = new Map(query)
@@ -58,8 +58,9 @@ function requestOf(
     headers,
     cookies: headers.flatMap(({ name, value }) => (name.toLowerCase() === 'cookie' ? cookiesIn(value) : [])),
     parameters: fieldsToJson(parameters),
+    body,
     config: { timeout: timeout / 1000 },
-    ...body,
+    encoded,
   }
 }
 
