@@ -4,7 +4,7 @@ import { invalid, malformed } from '../model/failure.ts'
 import { type Json, type JsonObject, isObject } from '../model/json/value.ts'
 import { bytesOf } from '../model/json/weight.ts'
 import { unknownErrors } from '../model/unknown-fields.ts'
-import { type RequestOf, component, describeCall, describeErrors, errorsOf, fieldSchema, fieldText } from './call.ts'
+import { component, describeCall, describeErrors, errorsOf, fieldSchema, fieldText } from './call.ts'
 import { COMMAND_NAMES, withField } from './commands.ts'
 import { contextFilters } from './context-lists.ts'
 import { choice, contextId, count, flag, id, name, object, orNull, text, time, untyped } from './fields.ts'
@@ -198,5 +198,3 @@ export const OPERATION_CALLS = {
     answerExample: { ...OPERATION_EXAMPLE, status: 'stopped', endedAt: 1_767_225_604_000 },
   }),
 }
-
-export type OperationRequest = RequestOf<typeof OPERATION_CALLS.startOperation>

@@ -1,10 +1,10 @@
 // Operations: something is done with all contexts that match, once with each, over crashes, servers and stops; with the
 // rights of who asked, no faster than asked for; and everybody can see how far it is.
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import type { OperationRequest, OperationView } from '../../src/api/operations.ts'
+import type { RequestOf } from '../../src/api/call.ts'
+import type { OPERATION_CALLS, OperationView } from '../../src/api/operations.ts'
 import { ANONYMOUS, type Caller } from '../../src/model/caller.ts'
 import { inDoubt, unavailable } from '../../src/model/failure.ts'
-
 import type { CommitRequest, RowQuery, Store } from '../../src/ports/store.ts'
 import { held } from '../support/held.ts'
 import { openBench, outputs, type Bench, type BenchOptions, type Files } from '../support/engine.ts'
@@ -46,6 +46,8 @@ const FILES: Files = {
 const FAST = 100_000
 const DAY_MS = 86_400_000
 const token = (role: 'read' | 'invoke' | 'admin'): Caller => ({ name: role, roles: [role] })
+type OperationRequest = RequestOf<typeof OPERATION_CALLS.startOperation>
+
 const ticks: OperationRequest = { filter: {}, do: 'event', with: { event: 'tick' }, rate: FAST }
 
 const startAll = (bench: Bench, count: number, fluxName = 'Count') =>

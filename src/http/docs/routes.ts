@@ -1,13 +1,15 @@
 // http: `/docs`, a page that shows the OpenAPI document without using any other server, and `/flux-schema.json`.
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
 import type { Hono } from 'hono'
 import { html } from 'hono/html'
 import { secureHeaders } from 'hono/secure-headers'
 import type { Env } from '../request/incoming.ts'
 import type { Answers } from '../answers/answers.ts'
 
-const { resolve } = createRequire(import.meta.url)
+const require = createRequire(import.meta.url)
+const FOLDER = dirname(require.resolve('swagger-ui-dist/package.json'))
 /** The files of Swagger UI, and their types. */
 const FILES = { 'swagger-ui.css': 'text/css', 'swagger-ui-bundle.js': 'text/javascript' }
 
@@ -63,7 +65,7 @@ export function addDocs(app: Hono<Env>, answers: Answers): void {
   )
   for (const [name, type] of Object.entries(FILES))
     app.get(`/docs/${name}`, pageHeaders, async (c) =>
-      answers.bytes(c, await readFile(resolve(`swagger-ui-dist/${name}`)), {
+      answers.bytes(c, await readFile(join(FOLDER, name)), {
         headers: { 'content-type': `${type}; charset=utf-8`, 'cache-control': 'max-age=3600' },
       }),
     )
