@@ -7,6 +7,7 @@ import type { Selectable } from './selected.ts'
 import { TimeQueue } from './time-queue.ts'
 import type { AbandonedLease, Store, TimeRange } from '../../../ports/store.ts'
 
+/** It changes with each commit of its context: to be read at once. */
 export type Entry = Omit<Header, 'indexKeys' | 'owner'> & { readonly postings: readonly Posting[] }
 
 const NO_POSTINGS: readonly Posting[] = []
@@ -45,17 +46,21 @@ export class ContextIndex implements Selectable {
 
   put(id: ContextId, header: Header): void {
     const { version, due, endedAt, parent, firstRow, nextRow, owner, large } = header
-    const before = this.#entries.get(id)
-    const postings = this.keys.replace(id, before?.postings ?? NO_POSTINGS, header.indexKeys)
-    const wasWokenAt = before === undefined ? null : this.#wakeAt(id)
-    this.#entries.set(id, { version, due, endedAt, parent, firstRow, nextRow, postings, large })
-    if (before === undefined) {
+    const known = this.#entries.get(id)
+    const postings = this.keys.replace(id, known?.postings ?? NO_POSTINGS, header.indexKeys)
+    const wasWokenAt = known && this.#wakeAt(id)
+    if (endedAt !== null && endedAt !== known?.endedAt) this.#ends.push(id, endedAt)
+    if (known === undefined) {
+      this.#entries.set(id, { version, due, endedAt, parent, firstRow, nextRow, postings, large })
       this.keys.add(id)
       if (id > this.highestId) this.highestId = id
-    } else this.#hidden.delete(id)
-    this.#wake(id, wasWokenAt)
-    if (endedAt !== null && endedAt !== before?.endedAt) this.#ends.push(id, endedAt)
-    if (owner !== null || before !== undefined) this.owners.set(id, owner)
+    } else {
+      // In place: a new entry for each event would be garbage that has become old.
+      Object.assign(known, { version, due, endedAt, firstRow, nextRow, postings, large })
+      this.#hidden.delete(id)
+    }
+    this.#wake(id, wasWokenAt ?? null)
+    if (owner !== null || known !== undefined) this.owners.set(id, owner)
   }
 
   remove(id: ContextId): void {
