@@ -129,6 +129,8 @@ export async function deliver(server: string, request: ReceivedWebhook, timeoutM
       agent: false,
       signal: AbortSignal.timeout(timeoutMs),
     })
+    // Also after its answer has begun: an error without a listener would end the program.
+    sent.on('error', () => {})
     sent.end(body)
     const answer: IncomingMessage = (await once(sent, 'response'))[0]
     let text = ''

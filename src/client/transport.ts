@@ -64,14 +64,16 @@ export async function sendRequest<Value>(
   }
   // To make it twice does what making it once does.
   const isRepeatable = route.method !== 'POST' || key !== null
+  /** Whether the server may still be at an earlier attempt of this call. */
+  let mayBeUnderWay = false
   try {
     for (let failures = 0; ; failures += 1) {
       signal.throwIfAborted()
       const outcome = await attempt()
       if (!(outcome instanceof Error)) return outcome
-      // The server may still be at an earlier attempt of this call, but the first attempt has met another call.
-      const isRepeated = isRepeatable ? failures > 0 || !isInProgress(outcome) : didNothing(outcome)
+      const isRepeated = isRepeatable ? mayBeUnderWay || !isInProgress(outcome) : didNothing(outcome)
       await nextTry(outcome, failures, isRepeated ? retries : 0, limits)
+      mayBeUnderWay ||= !didNothing(outcome)
     }
   } finally {
     limits.clear()

@@ -114,7 +114,7 @@ export class Catalog {
    */
   reload(): Promise<readonly Fault[]> {
     const reload = this.#reloading.then(async () => {
-      const loaded = await loadFolders(this.#options)
+      const loaded = await loadFolders(this.#options, { whole: true })
       this.lastLoad = { loadedAt: Date.now(), faults: faultsOf(loaded, this.#options.folders) }
       if (!loaded.complete) {
         this.#options.log?.warn("services are not reloaded: a folder of packages can't be read")

@@ -23,11 +23,11 @@ export interface LoadOptions {
 
 /**
  * Reads, compiles and checks all services, and mounts the packages in the runner, to check that their functions exist.
- * If a folder can't be read, nothing is loaded, and the packages that are mounted stay.
+ * `whole`: if a folder can't be read, nothing is loaded, and the packages that are mounted stay.
  */
-export async function loadFolders({ folders, runner, secrets }: LoadOptions) {
+export async function loadFolders({ folders, runner, secrets }: LoadOptions, { whole = false } = {}) {
   const { packages, fluxes, models, faults, complete } = await readFolders(folders)
-  if (!complete) return { packages: [], services: [], faults, complete }
+  if (whole && !complete) return { packages: [], services: [], faults, complete }
   runner.mount(packages)
   const modelsOf = visibleModels(models)
   const units = fluxes.map((file) => {

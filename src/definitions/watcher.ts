@@ -29,7 +29,7 @@ export async function watchFolders(
       const start = performance.now()
       const found = await look()
       const tookMs = performance.now() - start
-      if (found === seen && isChanged)
+      if (found === seen && isChanged && !signal.aborted)
         try {
           await onChange()
         } catch (error) {
@@ -57,7 +57,8 @@ async function stateOf(path: string, above: readonly string[]): Promise<unknown>
   const found = await stat(path).catch(() => null)
   if (found === null) return null
   const id = `${found.dev}:${found.ino}:${found.birthtimeMs}`
-  if (!found.isDirectory()) return [id, found.ctimeMs]
+  // Some file systems tell times in seconds.
+  if (!found.isDirectory()) return [id, found.ctimeMs, found.mtimeMs, found.size]
   if (above.includes(id)) return id
   const names = (await readdir(path).catch(() => [])).filter((name) => !isIgnored(name)).sort()
   const parts = names.map(async (name) => [name, await stateOf(join(path, name), [...above, id])])

@@ -45,8 +45,11 @@ interface FormRoute {
   readonly again?: (form: SentForm, refusal: Refusal) => Promise<Child>
 }
 
-/** Pages that are made at once. One may hold a whole context, or thousands of summaries. */
-const MAX_PAGES = 16
+/** Pages that are made at once. */
+const MAX_PAGES = 64
+/** Of those that may hold a whole context or definition, or read thousands of contexts. */
+const MAX_LARGE_PAGES = 8
+const LARGE = /:|^\/(?:wake-ups|health)$/
 
 /** Forms that lead where they led when they are sent again. */
 const MAX_OUTCOMES = 1000
@@ -58,7 +61,7 @@ export type PageRoutes = ReturnType<typeof pageRoutes>
 
 export function pageRoutes(app: Hono, options: InspectorOptions, sessions: Sessions) {
   const { callerOf, viewerOf } = viewers(options, sessions)
-  const render = renderer()
+  const [render, renderLarge] = [renderer(MAX_PAGES), renderer(MAX_LARGE_PAGES)]
   const once = joining()
 
   /** The fields of a form of this browser's. @throws FluxError when it is another's, or can't be read */
@@ -81,7 +84,7 @@ export function pageRoutes(app: Hono, options: InspectorOptions, sessions: Sessi
     get(path: string, make: (viewer: Viewer, c: Context) => Promise<Child | Response>): void {
       app.get(path, async (c) => {
         const viewer = viewerOf(c, callerOf(c))
-        return render(async () => {
+        return (LARGE.test(path) ? renderLarge : render)(async () => {
           const page = await make(viewer, c)
           return page instanceof Response ? page : documentOf(c, viewer, page)
         })
@@ -103,7 +106,7 @@ export function pageRoutes(app: Hono, options: InspectorOptions, sessions: Sessi
           if (!again || !(error instanceof FluxError) || !TOLD.has(error.failure.kind)) throw error
           const { failure } = error
           const refusal = { values, detail: failure.detail, errors: ('errors' in failure && failure.errors) || [] }
-          return render(async () => documentOf(c, viewer, await again(sent, refusal), options.statusOf(failure)))
+          return renderLarge(async () => documentOf(c, viewer, await again(sent, refusal), options.statusOf(failure)))
         }
       })
     },
@@ -138,8 +141,8 @@ function viewers({ api, requireAuth, takeQuota, now, version }: InspectorOptions
  * served in between: data that is at hand makes a page without a pause.
  * @throws FluxError `overloaded`; what `make` throws
  */
-function renderer() {
-  const bound = new CountBound({ limit: MAX_PAGES, what: 'pages to make' })
+function renderer(limit: number) {
+  const bound = new CountBound({ limit, what: 'pages to make' })
   return async (make: () => Promise<Response>) => {
     bound.take()
     try {

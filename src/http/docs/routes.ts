@@ -63,12 +63,16 @@ export function addDocs(app: Hono<Env>, answers: Answers): void {
   app.get('/docs/start.js', pageHeaders, (c) =>
     c.body(START, 200, { 'content-type': 'text/javascript; charset=utf-8', ...ASK_AGAIN }),
   )
-  for (const [name, type] of Object.entries(FILES))
-    app.get(`/docs/${name}`, pageHeaders, async (c) =>
-      answers.bytes(c, await readFile(join(FOLDER, name)), {
-        headers: { 'content-type': `${type}; charset=utf-8`, 'cache-control': 'max-age=3600' },
-      }),
-    )
+  for (const [name, type] of Object.entries(FILES)) {
+    const headers = { 'content-type': `${type}; charset=utf-8`, 'cache-control': 'max-age=3600' }
+    /** In memory once for all who ask. */
+    let content: Promise<Buffer<ArrayBuffer>> | null = null
+    app.get(`/docs/${name}`, pageHeaders, async (c) => {
+      content ??= readFile(join(FOLDER, name))
+      content.catch(() => (content = null))
+      return answers.bytes(c, await content, { headers }, { shared: true })
+    })
+  }
 }
 
 const SCHEMA_HEADERS = {

@@ -1,8 +1,8 @@
 // http: the connections of a server: how many there are, which ones end, and what is answered to those that send something
 // other than HTTP, or send too slowly.
 //
-// - Clients that take nothing of their answer are found by a timer for all connections: with `server.timeout`, Node would
-//   set a timer of its own for each request.
+// - Node notices that a client takes nothing of its answer. A connection is watched for that only once something waits to
+//   be taken: with `server.timeout`, Node would set two timers for each request.
 import { STATUS_CODES, type Server, type ServerResponse } from 'node:http'
 import type { Http2ServerResponse } from 'node:http2'
 import type { Socket } from 'node:net'
@@ -18,16 +18,8 @@ const MAX_REFUSED_CONNECTIONS = 1000
 /** How long a refused connection stays open, so that its client can read the answer. */
 const REFUSED_OPEN_MS = 1000
 
-/** Longest time between two checks of what clients have taken. */
+/** Longest time after which a connection with something to take is watched. */
 const MAX_CHECK_INTERVAL_MS = 1000
-
-/** What its client has taken of what was written to a connection. */
-interface Taken {
-  /** At the last check. */
-  bytes: number
-  /** How many checks since then found no progress, although there was something to take. */
-  checks: number
-}
 
 /** Answers to requests that may take as long as they like to come. */
 const endless = new WeakSet<object>()
@@ -37,7 +29,7 @@ export const mayComeSlowly = (answer: ServerResponse | Http2ServerResponse): voi
 
 /** The connections of one server. */
 export class Connections {
-  readonly #open = new Map<Socket, Taken>()
+  readonly #open = new Set<Socket>()
   /** The answer to the newest request of each connection. */
   readonly #newest = new WeakMap<Duplex, ServerResponse>()
   /** Answers that came to wait for those before them. Node tells them nothing when their connection closes. */
@@ -48,15 +40,26 @@ export class Connections {
     server.maxConnections = maxConnections + MAX_REFUSED_CONNECTIONS
     server.on('connection', (socket) => {
       if (this.#open.size >= maxConnections) return refuse(socket)
-      this.#open.set(socket, { bytes: 0, checks: 0 })
+      this.#open.add(socket)
       socket.once('close', () => {
         this.#open.delete(socket)
         for (const answer of this.#queued.get(socket) ?? []) if (answer.socket === null) answer.destroy().emit('close')
       })
     })
-    const interval = Math.min(MAX_CHECK_INTERVAL_MS, answerTimeout / 4)
-    const timer = setInterval(() => this.#endStuck(answerTimeout / interval), interval).unref()
+    const timer = setInterval(
+      () => {
+        for (const socket of this.#open)
+          if (socket.writableLength > 0 && !socket.timeout) socket.setTimeout(answerTimeout)
+      },
+      Math.min(MAX_CHECK_INTERVAL_MS, answerTimeout / 4),
+    ).unref()
     server.on('close', () => clearInterval(timer))
+    // Node has noticed no progress of that connection for its time, or it is idle after an answer.
+    server.on('timeout', (socket) => {
+      const isIdle = this.#newest.get(socket)?.writableFinished !== false
+      if (isIdle || socket.writableLength > 0) socket.destroy()
+      else socket.setTimeout(0)
+    })
     server.on('clientError', (error: NodeJS.ErrnoException, socket) => this.#onFault(error.code, socket))
     server.on('connect', (_, socket) => {
       // Node has removed its own listener, and an error without a listener would end the process.
@@ -78,21 +81,7 @@ export class Connections {
 
   /** Ends connections on which nothing was ever received, because Node counts them as busy. */
   endUnused(): void {
-    for (const socket of this.#open.keys()) if (socket.bytesRead === 0) socket.destroy()
-  }
-
-  /**
-   * Ends connections whose clients have taken nothing at `patience` checks. Checks are counted, not time, because no
-   * client can make progress while the process is busy. Answers are written in small pieces, so progress is noticed.
-   */
-  #endStuck(patience: number): void {
-    for (const [socket, taken] of this.#open) {
-      const waiting = socket.writableLength
-      const bytes = waiting === 0 ? 0 : socket.bytesWritten - waiting
-      taken.checks = waiting > 0 && bytes === taken.bytes ? taken.checks + 1 : 0
-      taken.bytes = bytes
-      if (taken.checks >= patience) socket.destroy()
-    }
+    for (const socket of this.#open) if (socket.bytesRead === 0) socket.destroy()
   }
 
   /** Node can't parse what was received, or it did not arrive in time. */

@@ -64,7 +64,15 @@ export function drawingMaker() {
   let last: Promise<Drawing | null> = Promise.resolve(null)
 
   return (hash: string, definition: JsonObject): Promise<Drawing | null> => {
-    const drawing = made.get(hash) ?? last.then(() => drawingOf(definition)).catch(() => null)
+    const drawing =
+      made.get(hash) ??
+      last
+        .then(() => drawingOf(definition))
+        .catch((error: Error) => {
+          // What takes too long will do so again; a thread that could not start may start the next time.
+          if (error.name !== 'AbortError') made.delete(hash)
+          return null
+        })
     if (!made.delete(hash)) last = drawing
     made.set(hash, drawing)
     const [oldest] = made.keys()
@@ -163,6 +171,8 @@ async function laidOut(graph: ElkNode & Pick<Drawing, 'start'>): Promise<Drawing
     workerData: graph,
     resourceLimits: { maxOldGenerationSizeMb: MAX_THREAD_MB },
   })
+  // Also after it is no longer waited for: an error without a listener would end the process.
+  thread.on('error', () => {})
   try {
     const [text] = await once(thread, 'message', { signal: AbortSignal.timeout(MAX_LAYOUT_MS) })
     return JSON.parse(text, rounded)

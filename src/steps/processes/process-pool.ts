@@ -3,7 +3,7 @@
 // the server (nodejs/node#56312, #47224).
 //
 // 1. A job waits until fewer jobs than the pool has places run. It gets an idle process, or a new one if none is idle.
-//    A slow job takes no place while there are fewer than twice as many processes as places.
+//    Slow jobs have as many places of their own.
 // 2. The first message of a process says that it is ready. Then the pool begins the job (`begin`).
 // 3. When the job has ended, the process becomes idle (`free`). An idle process is ended after a while.
 // 4. If a process ends unexpectedly, its job waits for another one, unless the job may not be repeated. A job fails
@@ -37,6 +37,8 @@ export interface Job<W extends Work> {
   mayRepeat: boolean
   /** Number of times that its process ended unexpectedly. */
   breaks: number
+  /** Whether it runs for long. */
+  isSlow: boolean
   /** Takes the JSON text of its result. */
   readonly resolve: (json: string) => void
   readonly reject: (error: unknown) => void
@@ -51,8 +53,6 @@ export class Place<W extends Work> extends PooledProcess<W['sent'], W['received'
   runs = 0
   /** Whether it is ended after its job. */
   isLast = false
-  /** Whether its job has run for long. */
-  isSlow = false
 }
 
 export abstract class ProcessPool<W extends Work> {
@@ -87,7 +87,7 @@ export abstract class ProcessPool<W extends Work> {
   protected enqueue(call: W['call'], signal?: AbortSignal): Promise<string> {
     return new Promise((resolve, reject) => {
       if (signal?.aborted === true) return reject(signal.reason)
-      const job: Job<W> = { call, mayRepeat: true, breaks: 0, resolve, reject }
+      const job: Job<W> = { call, mayRepeat: true, breaks: 0, isSlow: false, resolve, reject }
       signal?.addEventListener('abort', () => this.abort(job, signal.reason))
       this.#waiting.add(job)
       this.schedule()
@@ -121,16 +121,27 @@ export abstract class ProcessPool<W extends Work> {
 
   #assign() {
     for (const job of this.#waiting) {
-      const places = [...this.places]
-      if (places.filter((place) => place.job !== null && !place.isSlow).length >= this.#most) return
-      const free = places.find((place) => place.job === null)
-      if (!free && (this.#isPaused || places.length >= 2 * this.#most)) return
+      if (this.isFull(job.isSlow)) continue
+      const free = [...this.places].find((place) => place.job === null)
+      if (!free && this.#isPaused) return
       this.#waiting.delete(job)
       if (free) {
         free.job = job
         this.begin(free, job)
       } else this.#start(job)
     }
+  }
+
+  /** Whether all places for slow jobs, or all others, are taken. */
+  protected isFull(isSlow: boolean) {
+    return [...this.places].filter(({ job }) => job?.isSlow === isSlow).length >= this.#most
+  }
+
+  /** Ends the process of a job, which begins anew in another when there is a place. */
+  protected restart(place: Place<W>, job: Job<W>) {
+    this.drop(place)
+    this.#waiting.add(job)
+    this.schedule()
   }
 
   #start(job: Job<W>) {
@@ -158,7 +169,6 @@ export abstract class ProcessPool<W extends Work> {
   /** Marks the process as idle. */
   protected free(place: Place<W>) {
     place.job = null
-    place.isSlow = false
     if (place.isLast) this.drop(place)
     else
       place.rest(IDLE_MS, () => {

@@ -1,7 +1,8 @@
 // steps: runs scripts of users in a pool of processes. Input and output are data.
 //
 // - Some calls inside QuickJS never check its own time limit; then the process is ended.
-// - A script that has run for a second is slow: another may start beside it, up to twice as many as there are places.
+// - A script that has run for a second is slow. Slow ones have as many processes as the others; one that finds none of
+//   them free begins anew when there is one, so that quick scripts never wait for slow ones.
 // - Steps that are scripts have slots of their own, so that waiting scripts do not delay functions.
 import { availableParallelism } from 'node:os'
 import { messageOf } from '../../model/error-message.ts'
@@ -102,7 +103,11 @@ export class Scripts extends ProcessPool<Scripted> {
     place.send({ script, names, timeout, maxResult: this.#maxResult })
     const limit = timeout + GRACE_MS
     place.limit(Math.min(SLOW_MS, limit), () => {
-      place.isSlow = true
+      if (!job.isSlow && this.isFull(true)) {
+        job.isSlow = true
+        return this.restart(place, job)
+      }
+      job.isSlow = true
       this.schedule()
       const message = `the script computed for longer than ${timeout / 1000} s`
       place.limit(limit - SLOW_MS, () => this.abort(job, scriptError({ name: 'TimeoutError', message })))

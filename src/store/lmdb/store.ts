@@ -108,6 +108,7 @@ const selections = (parts: Parts) =>
     async select({ characters = Infinity, ...query }) {
       await parts.commits.settled(() => true)
       const { ids, rest } = await idsOf(parts.index, query)
+      await parts.commits.settled((group) => ids.some((id) => group.touches(id)))
       const contexts: StoredContext[] = []
       let left = characters
       for (const id of ids) {

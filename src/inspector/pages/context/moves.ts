@@ -28,13 +28,15 @@ export function staysOf(context: ContextView, definition: JsonObject | null, now
   const { executionHistory: history, stateContexts, endedAt, status, updatedAt } = context
   const { states, edges } = graphOf(definition ?? {})
   const end = isFinished(status) ? (endedAt ?? updatedAt) : now
+  /** The moves of each state that are not told yet. Those of one turn have one time, so each is told once. */
+  const left = new Map(stateContexts.map(({ name, transitionContexts }) => [name, [...transitionContexts]]))
   return history.map(({ stateName: state, enteredAt: at, event: told }, index) => {
     const before = history[index - 1]
     const next = history[index + 1]
     const from = before?.stateName ?? null
-    const move = stateContexts
-      .find(({ name }) => name === from)
-      ?.transitionContexts.find(({ to, takenAt }) => to === state && takenAt === at)
+    const moves = left.get(from ?? '') ?? []
+    const place = moves.findIndex(({ to, takenAt }) => to === state && takenAt === at)
+    const [move] = place === -1 ? [] : moves.splice(place, 1)
     const event = told ?? move?.event ?? null
     const taken = edges.filter((edge) => edge.from === from && edge.to === state)
     const cause = move && causeOf(taken, move.values, at - (before?.enteredAt ?? at))

@@ -1,5 +1,5 @@
 // store/lmdb: what is known of every context without reading it. It shows what is on disk, never more.
-import { type ContextId, readyKindOf } from '../../../model/context.ts'
+import { type ContextId, UNOWNED } from '../../../model/context.ts'
 import type { RowSpace } from '../../../model/rows.ts'
 import type { Header } from '../stored-context.ts'
 import { KeyIndex, type Posting } from './key-index.ts'
@@ -107,7 +107,9 @@ export class ContextIndex implements Selectable {
 
   /** Contexts that finished between these times, both exclusive. */
   ended({ after = -Infinity, before = Infinity }: TimeRange): Iterable<ContextId> {
-    return this.#ends.between(after, before)
+    // It drops what is outdated: purged contexts would be met again and again.
+    const first = this.#ends.peek()
+    return first === null || first.time >= before ? [] : this.#ends.between(after, before)
   }
 
   /** The contexts that may be due before that time. Claims and notifications hide when one is due. */
@@ -160,7 +162,8 @@ class Owners {
     for (const [id, owned] of this.#owned) {
       if (leases.length >= limit) break
       const { owner, claimedUntil } = owned
-      if (owner === caller || claimedUntil > now || (readyKindOf(owner) !== null && !ready.includes(owner))) continue
+      if (owner === caller || claimedUntil > now || (!ready.includes(owner) && owner.startsWith(`${UNOWNED}/`)))
+        continue
       owned.claimedUntil = now + hideFor
       leases.push({ id, owner })
     }

@@ -78,7 +78,11 @@ export class Outbox {
     this.#isRunning = true
     await nextTurn()
     while (this.#queue.length > 0) {
-      const retryMs = await this.#append(this.#takeNext())
+      const batch = this.#takeNext()
+      // More may be added as long as this runs.
+      const asked = this.#queue.length === 0 ? this.#onPause.splice(0) : []
+      const retryMs = await this.#append(batch)
+      for (const resolve of asked) resolve()
       if (retryMs === 0) continue
       this.#pause()
       await sleep(retryMs, undefined, { ref: false })
