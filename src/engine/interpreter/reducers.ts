@@ -3,7 +3,7 @@
 import { spendOn } from '../../definitions/work-budget.ts'
 import { actionError } from '../../model/action-error.ts'
 import { dataKey } from '../../model/context.ts'
-import { getOwn, type Json } from '../../model/json/value.ts'
+import { getOwn, type Json, setOwn } from '../../model/json/value.ts'
 import { marksOf, storeReferences } from '../../model/secret-reference.ts'
 import { pauseAfter } from './retry-pause.ts'
 import { exceptionOf } from './exception.ts'
@@ -36,10 +36,10 @@ export const REDUCERS = {
     const { data } = next
     const present = stateData(data, data.state)
     if (event.type === 'EVENT') {
-      data.states = {
-        ...data.states,
-        [dataKey(data.state)]: { ...present, input: { ...present.input, ...event.input } },
-      }
+      const input = { ...present.input }
+      // Not spread: in Node 20, that takes twenty times as long.
+      for (const [name, value] of Object.entries(event.input)) setOwn(input, name, value)
+      data.states = { ...data.states, [dataKey(data.state)]: { ...present, input } }
       data.fluxEvent = event.name
     }
     next.due = null
