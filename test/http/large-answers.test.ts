@@ -238,6 +238,28 @@ describe('a reader who takes nothing', () => {
     expect(bytes).toBeGreaterThan(40_000_000)
   })
 
+  test("isn't who takes little at a time of what was written at once", async () => {
+    const app = { fetch: () => new Response(new Uint8Array(60 * MB)) }
+    const deadlines = { ...DEADLINES, answer: 1200 }
+    const server = await listen(app, {
+      host: '127.0.0.1',
+      port: 0,
+      log: memoryLog().log,
+      deadlines,
+      maxConnections: 10,
+    })
+    open.servers.push(server)
+    let [bytes, since] = [0, 0]
+    for await (const piece of await get(server.url)) {
+      bytes += piece.length
+      since += piece.length
+      if (since < 3 * MB) continue
+      since = 0
+      await sleep(150)
+    }
+    expect(bytes).toBe(60 * MB)
+  })
+
   test("isn't who waits for an answer", async () => {
     const { url } = await start(
       { getContext: () => sleep(1000).then(() => contextView(1)) },

@@ -74,7 +74,7 @@ interface Turn {
   /** The context; or the request to start one, with the key that an earlier try has found. */
   subject: ContextId | RootRequest
   /** The partition of a new context without a key. */
-  readonly place: number
+  readonly partition: number
   readonly messages: Message[]
   readonly data: TurnData
   /** How many times another server was faster. */
@@ -164,11 +164,11 @@ export class Mailboxes {
       })
   }
 
-  #turnOf(subject: Turn['subject'], messages: Message[], place = 0): Turn {
+  #turnOf(subject: Turn['subject'], messages: Message[], partition = 0): Turn {
     const { traces } = this.#parts
     const data = new TurnData(this.#parts)
     const span = traces ? spanOf(traces, subject, messages) : null
-    return { subject, place, messages, data, lost: 0, outgrown: null, created: null, span }
+    return { subject, partition, messages, data, lost: 0, outgrown: null, created: null, span }
   }
 
   /** Begins the next turn of that context if messages wait. */
@@ -205,10 +205,10 @@ export class Mailboxes {
     }
   }
 
-  #decide({ subject, place, messages, data, outgrown }: Turn): TurnResult {
+  #decide({ subject, partition, messages, data, outgrown }: Turn): TurnResult {
     const env = this.#parts.env()
     data.rewind()
-    if (typeof subject !== 'number') return runStart(subject, place, data, env)
+    if (typeof subject !== 'number') return runStart(subject, partition, data, env)
     if (outgrown) return runTurn(subject, [outgrown], data, { ...env, maxRecord: Infinity })
     const inputs = messages.map(({ input }) => input)
     return runTurn(subject, inputs, data, env)

@@ -32,7 +32,7 @@ interface Work {
   readonly env: Pick<TurnEnv, 'now' | 'partitions'>
   find(id: ContextId): TrackedContext | null
   apply(context: TrackedContext, input: Input): Applied
-  create(request: StartRequest, place: number): TrackedContext
+  create(request: StartRequest, partition: number): TrackedContext
 }
 
 /** Starts a service as a child of a context; or gives the error with which the parent's action fails. */

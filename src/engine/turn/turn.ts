@@ -108,11 +108,11 @@ function takePending(work: UnitOfWork, context: TrackedContext): void {
   while (work.steps < TURN_STEPS && work.takeNext(context));
 }
 
-/** Decides the first turn of a new context. `place`: see `UnitOfWork.create`. @throws FluxError when it can't be started */
-export function runStart(request: StartRequest, place: number, atHand: KnownContexts, env: TurnEnv): TurnResult {
+/** Decides the first turn of a new context. @throws FluxError when it can't be started */
+export function runStart(request: StartRequest, partition: number, atHand: KnownContexts, env: TurnEnv): TurnResult {
   const work = new UnitOfWork(atHand, env)
   try {
-    const context = work.create(request, place)
+    const context = work.create(request, partition)
     takePending(work, context)
     const { settled, record } = context
     const [event] = settled

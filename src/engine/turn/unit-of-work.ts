@@ -145,10 +145,10 @@ export class UnitOfWork {
   }
 
   /**
-   * Creates a context. `place`: the partition in which it is stored, unless it has a key, which then determines it.
+   * Creates a context. `partition`: where it is stored, unless it has a key, which then determines the partition.
    * @throws Lacking; FluxError when it can't be started
    */
-  create(request: StartRequest, place: number): TrackedContext {
+  create(request: StartRequest, partition: number): TrackedContext {
     const { flux, existing, parent, event, trigger, triggerId } = request
     const { atHand, env } = this
     const { address, checked } = initialRecordOf(request, env)
@@ -156,10 +156,10 @@ export class UnitOfWork {
     if (address && existing === 'use') requireUnused(address, flux, this)
     const recordOf = checked()
     if (address) this.replaced = makeRoom(address, request, this)
-    const partition = address ? partitionOfKey(address, env.partitions) : place % env.partitions
-    const id = atHand.newId(partition)
+    const at = address ? partitionOfKey(address, env.partitions) : partition % env.partitions
+    const id = atHand.newId(at)
     // The id is fetched before anything else, so that contexts are numbered in the order of their requests.
-    if (id === undefined) throw new Lacking({ kind: 'id', partition })
+    if (id === undefined) throw new Lacking({ kind: 'id', partition: at })
     if (!atHand.isPinned(flux)) throw new Lacking({ kind: 'definition', flux })
     const record = recordOf(id)
     const decision = begin(flux, record, env)
