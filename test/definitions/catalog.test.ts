@@ -112,6 +112,19 @@ describe('reading again', () => {
     expect(catalog.find('p', 'B')?.source['comment']).toBe('mended')
   })
 
+  test('a folder that is not there hides no fault of another, and leaves what is loaded as it was', async () => {
+    const [folder, other] = [await folderOf({ 'p/A.flux': '{' }), await folderOf({ 'q/B.flux': END })]
+    await rm(other, { recursive: true })
+    const { report, complete } = await open(folder, other)
+    expect(report.map(({ file }) => file)).toEqual(expect.arrayContaining([join(folder, 'p/A.flux'), other]))
+    expect(complete).toBe(false)
+    await write(other, { 'q/B.flux': END })
+    const { catalog } = await open(other)
+    await rm(other, { recursive: true })
+    expect(await catalog.reload()).toHaveLength(1)
+    expect(catalog.find('q', 'B')).toBeDefined()
+  })
+
   test('a model that breaks leaves its services as they were', async () => {
     const folder = await folderOf({
       'p/M.model': { type: 'model', gloopProperties: [] },

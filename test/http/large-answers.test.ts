@@ -184,6 +184,13 @@ const statuses = (url: string, count: number) =>
     }),
   )
 
+test('the files of /docs are in memory for all, so they count for none', async () => {
+  const { url } = await start({}, { maxAnswers: 1000 })
+  const response = await get(`${url}/docs/swagger-ui-bundle.js`)
+  expect(response.statusCode).toBe(200)
+  expect((await textOf(response)).length).toBeGreaterThan(MB)
+})
+
 describe('large answers together', () => {
   test('hold no more than their bound: beyond it they are refused for a while, and small ones are not', async () => {
     const { url, port } = await start(large().api, { maxAnswers: 100 * MB, deadlines: { ...DEADLINES, answer: 1500 } })
