@@ -1,7 +1,10 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
+import { openCatalog } from '../../src/definitions/catalog.ts'
 import { hashOf } from '../../src/definitions/pinned/text.ts'
+import { stepRunner } from '../../src/steps/runner.ts'
+import { silent } from '../support/silent.ts'
 import { END, folderOf, open, write } from './catalog-files.ts'
 
 const names = (fluxes: readonly { package: string; fluxName: string }[]) =>
@@ -113,15 +116,19 @@ describe('reading again', () => {
   })
 
   test('a folder that is not there hides no fault of another, and leaves what is loaded as it was', async () => {
-    const [folder, other] = [await folderOf({ 'p/A.flux': '{' }), await folderOf({ 'q/B.flux': END })]
+    const [folder, other] = [await folderOf({ 'p/A.flux': { states: [] } }), await folderOf({ 'q/B.flux': END })]
     await rm(other, { recursive: true })
     const { report, complete } = await open(folder, other)
     expect(report.map(({ file }) => file)).toEqual(expect.arrayContaining([join(folder, 'p/A.flux'), other]))
     expect(complete).toBe(false)
     await write(other, { 'q/B.flux': END })
-    const { catalog } = await open(other)
+    const runner = stepRunner({ log: silent })
+    const mount = vi.spyOn(runner, 'mount')
+    const { catalog } = await openCatalog({ folders: [other], runner, log: silent })
     await rm(other, { recursive: true })
     expect(await catalog.reload()).toHaveLength(1)
+    // The functions that are loaded stay, too.
+    expect(mount).toHaveBeenCalledTimes(1)
     expect(catalog.find('q', 'B')).toBeDefined()
   })
 

@@ -185,8 +185,10 @@ const statuses = (url: string, count: number) =>
   )
 
 test('the files of /docs are in memory for all, so they count for none', async () => {
-  const { url } = await start({}, { maxAnswers: 1000 })
-  const response = await get(`${url}/docs/swagger-ui-bundle.js`)
+  const path = '/docs/swagger-ui-bundle.js'
+  const { url, port } = await start({}, { maxAnswers: 1000 })
+  await asks(port, path)
+  const response = await get(url + path)
   expect(response.statusCode).toBe(200)
   expect((await textOf(response)).length).toBeGreaterThan(MB)
 })
