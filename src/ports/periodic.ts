@@ -43,7 +43,8 @@ export class Periodic {
       return
     }
     const at = this.#clock.now() + milliseconds
-    if (this.#stopping.signal.aborted || at >= this.#nextAt) return
+    // A timer that is due may not have fired yet.
+    if (this.#stopping.signal.aborted || (milliseconds > 0 && at >= this.#nextAt)) return
     this.#cancel()
     this.#nextAt = at
     const begin = () => {
