@@ -52,6 +52,10 @@ export interface Call<R extends z.ZodType = z.ZodType, A extends z.ZodType = z.Z
   readonly body: FieldShape | null
   /** Whether it takes the header `Idempotency-Key`; in process it has the field `idempotencyKey`. */
   readonly takesKey: boolean
+  /** Whether it takes the header `If-Match`; in process it has the field `version`. */
+  readonly takesVersion: boolean
+  /** Whether its body has only what is assumed of a rehearsal. */
+  readonly hasBodyForRehearsals: boolean
   /** Schema of all fields together, as callers in process give them. */
   readonly request: R
   readonly fields: ReadonlySet<string>
@@ -102,6 +106,8 @@ export function describeCall<
     query: query ?? {},
     body: body ?? null,
     takesKey: 'idempotencyKey' in shape,
+    takesVersion: 'version' in shape,
+    hasBodyForRehearsals: Object.keys(body ?? {}).join() === 'assume',
     request: together ? z.object(shape).superRefine(together) : z.object(shape),
     fields: new Set(Object.keys(shape)),
     problems: [...problems, ...(body ? [413, 415] : []), ...(CONTENT.some((field) => field in shape) ? [422] : [])],

@@ -11,6 +11,7 @@ import {
 } from './context-lists.ts'
 import { CONTEXT_CALLS, type ContextView } from './contexts.ts'
 import { EVENT_CALLS, type PendingPage, type PendingRequest, type PendingView } from './events.ts'
+import type { Rehearsed } from './rehearsal.ts'
 import { OPERATION_CALLS, type OperationStart, type OperationView } from './operations.ts'
 import { SERVER_CALLS } from './server.ts'
 import { SERVICE_CALLS } from './services.ts'
@@ -56,6 +57,8 @@ export interface Told<A> {
   readonly answer: A
   /** It was given before, to the first request under its key. */
   readonly replayed?: true
+  /** Nothing has happened: it was rehearsed. */
+  readonly rehearsed?: true
   /** It only says that the event is accepted. Resolves when this server has no more to do for it; never rejects. */
   readonly ended?: Promise<void>
 }
@@ -67,7 +70,9 @@ export type CheckedCall<Name extends MethodName> = Checked<(typeof METHODS)[Name
 /** What has no fields may be left out. */
 type Method<C extends Call> = string extends keyof RequestOf<C>
   ? (request?: object) => Promise<AnswerOf<C>>
-  : (request: RequestOf<C>) => Promise<AnswerOf<C>>
+  : RequestOf<C> extends { readonly dryRun?: unknown }
+    ? (request: RequestOf<C>) => Promise<Rehearsed<AnswerOf<C>>>
+    : (request: RequestOf<C>) => Promise<AnswerOf<C>>
 
 type PlainMethods = { [Name in MethodName]: Method<(typeof METHODS)[Name]> }
 
@@ -106,10 +111,11 @@ interface TypedMethods {
   listDeliveriesPage(request?: DeliveriesRequest): Promise<DeliveryPage>
   /**
    * Does something with all contexts that match, once with each, whatever becomes of this server. Resolves when that is
-   * stored; `getOperation` shows how far it is. With `dryRun` it only counts, and there is no `operationId`.
+   * stored; `getOperation` shows how far it is. With `dryRun` there is
+   * no `operationId`.
    * @throws FluxError `invalid` when it is not known what is to be done, `overloaded` when too many are under way
    */
-  startOperation(request: RequestOf<CallsByName['startOperation']>): Promise<OperationStart>
+  startOperation(request: RequestOf<CallsByName['startOperation']>): Promise<Rehearsed<OperationStart>>
   /** How far an operation is. @throws FluxError `notFound` */
   getOperation(request: { readonly operationId: string }): Promise<OperationView>
   /** The last 1,000 operations, newest first. */

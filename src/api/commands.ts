@@ -26,6 +26,7 @@ import {
   untyped,
   waits,
 } from './fields.ts'
+import { assume, dryRun, version } from './rehearsal.ts'
 
 /** The fields of a retry, of one context and of many. */
 export const retryFields = {
@@ -90,9 +91,12 @@ export function readCommand(name: CommandName, given: JsonObject | null | undefi
 
 /** For a call that does something with one context. */
 const ofContext = {
-  problems: [404, 409, 429],
-  query: address(),
-  internal: { idempotencyKey },
+  problems: [404, 409, 412, 429],
+  query: { ...address(), dryRun },
+  body: { assume },
+  mayLackBody: true as const,
+  bodyExample: { assume: { until: '2026-01-04' } },
+  internal: { idempotencyKey, version },
   together: checkAddress,
   answer: messageAnswer,
 }
@@ -104,7 +108,7 @@ const ofTags = {
   ...ofContext,
   ignoresUnknown: true,
   route: '/flux-api/context/tag',
-  query: { ...address(), tag: tags('The tags. Repeat the parameter, or separate by commas') },
+  query: { ...ofContext.query, tag: tags('The tags. Repeat the parameter, or separate by commas') },
 }
 
 export const COMMAND_CALLS = {
@@ -114,6 +118,7 @@ export const COMMAND_CALLS = {
     route: '/flux-api/:package/execute',
     problems: [404, 409],
     // Callers in process may leave it out: their own package is searched first.
+    query: { dryRun },
     path: {
       package: name('Name of a package: its folder')
         .meta({ examples: ['examples'] })
@@ -132,6 +137,7 @@ export const COMMAND_CALLS = {
       existing: orNull(
         choice(['refuse', 'use', 'replace']).describe('What to do when the key is in use. Default: refuse'),
       ),
+      assume,
     },
     internal: { untyped, waits, idempotencyKey },
     content: ['startState'],
@@ -168,10 +174,9 @@ export const COMMAND_CALLS = {
     ...ofSteering,
     summary: 'Continue a context that failed or was terminated; if a step waits for its next attempt, make it now',
     route: '/flux-api/context/retry',
-    body: retryFields,
-    internal: { untyped, idempotencyKey },
+    body: { ...retryFields, assume },
+    internal: { ...ofContext.internal, untyped },
     answer: component('Retried', z.object({ message: text, contextId }), 'response'),
-    mayLackBody: true,
     bodyExample: { state: 'ChargeCard', input: { amount: 12 } },
     answerExample: { message: 'retried context 1', contextId: 1 },
   }),

@@ -26,6 +26,7 @@ import {
   untyped,
   waits,
 } from './fields.ts'
+import { assume, dryRun, version } from './rehearsal.ts'
 
 /** Limit for event names, since answers repeat the name. */
 const MAX_EVENT_CHARACTERS = 1000
@@ -200,8 +201,11 @@ export const EVENT_CALLS = {
     summary: 'Send an event to one context, or to all that wait for it',
     method: 'POST',
     route: '/flux-api/event',
-    problems: [404, 409, 429],
-    query: address('Id of the context that the event is for. Without id and key, it is for all that wait for it'),
+    problems: [404, 409, 412, 429],
+    query: {
+      ...address('Id of the context that the event is for. Without id and key, it is for all that wait for it'),
+      dryRun,
+    },
     body: {
       ...address('Id of the context that the event is for, here or in the query'),
       event: eventField,
@@ -213,8 +217,10 @@ export const EVENT_CALLS = {
       ttl: orNull(ttl),
       orStart: orNull(orStart),
       receipt: orNull(flag('Whether to keep a receipt, which says what became of the event')),
+      assume,
     },
     internal: {
+      version,
       untyped,
       idempotencyKey,
       waits,
@@ -230,7 +236,9 @@ export const EVENT_CALLS = {
       ).optional(),
     },
     /** `orStart` may name the service instead of the fields beside `key`. */
-    together({ orStart: start, ttl: keptFor, ...fields }, issues) {
+    together({ orStart: start, ttl: keptFor, version: wanted, ...fields }, issues) {
+      if (wanted !== undefined && fields.contextId === undefined && fields.key === undefined)
+        refuse(issues, 'version', 'must be given with contextId or key')
       if (!start) return checkAddressIfAny(fields, issues)
       if (fields.key === undefined) refuse(issues, 'key', 'must be given with orStart')
       // It is kept until the context ends.

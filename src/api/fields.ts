@@ -148,6 +148,44 @@ export const idempotencyKey = orNull(sentKey('Key under which the call is carrie
 /** Only for callers in process: over HTTP, the format of the body decides it. */
 export const untyped = flag('Texts in `input` may stand for the type declared, as in XML without types').optional()
 
+/** The forms of a moment: epoch milliseconds, and ISO 8601. */
+const EPOCH = /^-?\d{1,16}$/
+/** In a query, a `+` that was not escaped has become a space. */
+const ISO = /^(\d{4}-\d\d-\d\d)(?:[Tt ](\d\d:\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?([Zz]|[+\- ]\d\d(?::?\d\d)?)?)?$/
+/** The latest and, negated, the earliest time of a `Date`. */
+const MAX_MS = 8.64e15
+
+/** Epoch milliseconds; without a zone it is UTC. Null: it names no moment. */
+export function momentOf(given: unknown): number | null {
+  if (typeof given === 'number') return Number.isInteger(given) && Math.abs(given) <= MAX_MS ? given : null
+  if (typeof given !== 'string') return null
+  if (EPOCH.test(given)) return momentOf(Number(given))
+  const [, day, minute = '00:00', second = '00', fraction = '', zone = 'Z'] = ISO.exec(given) ?? []
+  if (day === undefined) return null
+  const midnight = Date.parse(`${day}T00:00:00Z`)
+  // `Date` takes the 30th of February for a day of March.
+  if (Number.isNaN(midnight) || new Date(midnight).toISOString().slice(0, 10) !== day) return null
+  const time = Date.parse(`${day}T${minute}:${second}.${fraction.slice(0, 3).padEnd(3, '0')}${zoneOf(zone)}`)
+  return Number.isNaN(time) ? null : time
+}
+
+function zoneOf(zone: string) {
+  if (zone === 'Z' || zone === 'z') return 'Z'
+  const digits = zone.slice(1).replace(':', '').padEnd(4, '0')
+  return `${zone.startsWith('-') ? '-' : '+'}${digits.slice(0, 2)}:${digits.slice(2)}`
+}
+
+/** A moment in time. */
+export const moment = (description: string) =>
+  z
+    .custom<number | string>(
+      (given) => momentOf(given) !== null,
+      'must be a time, as epoch milliseconds or in ISO 8601',
+    )
+    .transform((given) => momentOf(given) ?? 0)
+    .optional()
+    .meta({ type: ['integer', 'string'], description: `${description}: epoch milliseconds, or ISO 8601` })
+
 // How a call names a context: by its id, or by its key, together with its service.
 
 /** Fields of a request. `checkAddress` checks which of them must be there. */

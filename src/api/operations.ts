@@ -7,7 +7,8 @@ import { unknownErrors } from '../model/unknown-fields.ts'
 import { component, describeCall, describeErrors, errorsOf, fieldSchema, fieldText } from './call.ts'
 import { COMMAND_NAMES, withField } from './commands.ts'
 import { contextFilters } from './context-lists.ts'
-import { choice, contextId, count, flag, id, name, object, orNull, text, time, untyped } from './fields.ts'
+import { choice, contextId, count, id, name, object, orNull, text, time, untyped } from './fields.ts'
+import { assume, dryRun } from './rehearsal.ts'
 
 const FILTERS = {
   ...contextFilters('those that have not ended'),
@@ -159,12 +160,14 @@ export const OPERATION_CALLS = {
     summary: 'Do something with all contexts that match a filter, once with each',
     method: 'POST',
     route: '/flux-api/operations',
+    query: { dryRun },
     body: {
       filter: filterField,
       do: choice(COMMAND_NAMES).describe('What to do with each context, as the call of that name does'),
       with: withField,
       rate: orNull(rate),
-      dryRun: orNull(flag('Whether to only count the contexts; answered with 200')),
+      dryRun,
+      assume,
     },
     internal: {
       untyped,

@@ -6,6 +6,7 @@ import { COMMAND_CALLS } from './commands.ts'
 import { ALL_STATUSES, factFilters } from './context-lists.ts'
 import { EVENT_CALLS, SENT_EXAMPLE } from './events.ts'
 import { contextId, count, id, idempotencyKey, integer, text, time } from './fields.ts'
+import { version } from './rehearsal.ts'
 import { problemSchema } from './server.ts'
 
 const replayedLine = z
@@ -39,6 +40,8 @@ export type RefusedLine = z.output<typeof refusedLine>
 export type LastLine = z.output<typeof lastLine>
 
 const { message: _message, context: _context, ...told } = EVENT_CALLS.sendEvent.answer.shape
+const { assume: _ofEvent, ...eventLine } = { ...EVENT_CALLS.sendEvent.body }
+const { assume: _ofStart, ...startLine } = { ...COMMAND_CALLS.execute.body }
 
 const acceptedLine = component(
   'AcceptedLine',
@@ -54,7 +57,7 @@ export const SEND_EVENTS = {
   summary: 'Send many events, a line each',
   route: '/flux-api/events',
   each: EVENT_CALLS.sendEvent,
-  line: EVENT_CALLS.sendEvent.body ?? {},
+  line: { ...eventLine, version },
   lineExample: { event: 'approve', contextId: 1, input: { by: 'Ada' } },
   answers: [
     component('EventLine', z.object({ n: integer, status: integer, ...told, replayed: replayedLine })),
@@ -70,7 +73,7 @@ export const EXECUTES = {
   summary: 'Start many contexts, a line each',
   route: '/flux-api/:package/executes',
   each: COMMAND_CALLS.execute,
-  line: { ...COMMAND_CALLS.execute.body, idempotencyKey },
+  line: { ...startLine, idempotencyKey },
   lineExample: COMMAND_CALLS.execute.bodyExample,
   answers: [
     component(

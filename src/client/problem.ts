@@ -30,6 +30,8 @@ export class Problem extends Error {
   readonly instance: string | null
   /** For a conflict of keys, the context that has the key. */
   readonly contextId: number | null
+  /** Where the context has another version than the call named, the present one. */
+  readonly version: number | null
   /** For waits, the context as it is. */
   readonly context: object | null
   readonly hint: string | null
@@ -47,6 +49,7 @@ export class Problem extends Error {
     this.retryAfter = others.retryAfter ?? null
     this.instance = others.instance ?? null
     this.contextId = others.contextId ?? null
+    this.version = others.version ?? null
     this.context = others.context ?? null
     this.hint = others.hint ?? null
     this.idempotencyKey = others.idempotencyKey ?? null
@@ -117,7 +120,7 @@ function fieldsIn(text: string) {
 export function problemFields(document: unknown): Partial<ProblemFields> {
   const given: { readonly [name: string]: unknown } = { ...Object(document) }
   const textOf = (name: string) => (typeof given[name] === 'string' ? given[name] : undefined)
-  const { contextId, context, errors } = given
+  const { contextId, version, context, errors } = given
   return {
     type: textOf('type'),
     title: textOf('title'),
@@ -126,6 +129,7 @@ export function problemFields(document: unknown): Partial<ProblemFields> {
     hint: textOf('hint'),
     errors: Array.isArray(errors) ? errors.filter(isFieldError) : [],
     contextId: typeof contextId === 'number' ? contextId : undefined,
+    version: typeof version === 'number' ? version : undefined,
     context: typeof context === 'object' && context !== null ? context : undefined,
   }
 }

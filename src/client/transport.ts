@@ -20,7 +20,7 @@ export interface Transport {
 }
 
 /**
- * Makes a call. `idempotencyKey` and `respondAsync` of the request travel as headers.
+ * Makes a call. `idempotencyKey`, `version` and `respondAsync` of the request travel as headers.
  * @throws Problem when the server refuses the request; ConnectionError when there is no answer; the reason of the signal
  * when that is aborted; TimeoutError when the time is up
  */
@@ -34,7 +34,7 @@ export async function sendRequest<Value>(
   // The server passes over a preference that it does not understand.
   if (wait !== undefined && !(Number.isSafeInteger(wait) && wait >= 0))
     throw new TypeError('wait must be a whole number of seconds')
-  const { idempotencyKey, respondAsync, ...fields }: { [name: string]: unknown } = { ...request }
+  const { idempotencyKey, version, respondAsync, ...fields }: { [name: string]: unknown } = { ...request }
   if (typeof (idempotencyKey ?? '') !== 'string') throw new TypeError('idempotencyKey must be a text')
   const prefers = [respondAsync === true && 'respond-async', wait !== undefined && `wait=${wait}`].filter(Boolean)
   // An event that has an id has a key already. Without tries to come, the server need not remember the call.
@@ -47,6 +47,7 @@ export async function sendRequest<Value>(
     accept: 'application/json',
     ...(body !== null && { 'content-type': 'application/json' }),
     ...(sentKey !== undefined && { 'idempotency-key': sentKey }),
+    ...(version !== undefined && { 'if-match': `"${version}"` }),
     ...(prefers.length > 0 && { prefer: prefers.join(', ') }),
   })
   const limits = limitedBy(given, timeout)

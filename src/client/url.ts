@@ -30,7 +30,7 @@ export function requestTarget(route: Route, fields: RequestFields) {
   })
   const inBody = [...rest].filter(([name]) => route.body && !route.query?.includes(name))
   for (const [name] of inBody) rest.delete(name)
-  return { path: path + queryText(rest), body: route.body ? bodyText(Object.fromEntries(inBody)) : null }
+  return { path: path + queryText(rest), body: inBody.length > 0 ? bodyText(Object.fromEntries(inBody)) : null }
 }
 
 /** Each element of a list has a parameter of its own. An empty list is not left out: without it, a call may do more. */

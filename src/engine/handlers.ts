@@ -10,7 +10,7 @@ import {
   type MoreOf,
   type Told,
 } from '../api/calls.ts'
-import { serverPaused } from '../model/failure.ts'
+import { malformed, serverPaused } from '../model/failure.ts'
 import type { CallEnv } from './calls/call-env.ts'
 import { addTags, execute, pause, removeTags, resume, retry, terminate } from './calls/commands.ts'
 import { countContexts, listPage } from './calls/context-lists.ts'
@@ -18,6 +18,7 @@ import { getContext, getContextEvents, getStateContext, waitFor } from './calls/
 import { getEvent, listPendingPage, stopEvent, withdraw } from './calls/events.ts'
 import { listDeliveriesPage, listWebhooks } from './calls/list-deliveries.ts'
 import { getOperation, listOperations, startOperation, stopOperation } from './calls/operations.ts'
+import { rehearse } from './calls/rehearse.ts'
 import { replayDelivery } from './webhooks/replay.ts'
 import { sendEvent } from './calls/send-event.ts'
 import { getDefinition, getMachine, getServiceSchema, listServices } from './calls/services.ts'
@@ -81,6 +82,10 @@ export function callsOf(env: CallEnv): Calls {
   // No async functions: they would create a promise more for each call.
   const call: Calls['call'] = (name, request, more) => {
     if (env.gate.isClosed && METHODS[name].role !== 'read') return Promise.reject(serverPaused())
+    const assume = 'assume' in request ? request.assume : null
+    if ('dryRun' in request && request.dryRun === true)
+      return rehearse(env, assume ?? {}, (dry) => HANDLERS[name](dry, request))
+    if (assume != null) return Promise.reject(malformed('assume must be given with dryRun'))
     return HANDLERS[name](env, request, more)
   }
   return {

@@ -24,6 +24,8 @@ export type Failure = Readonly<
     | { kind: 'notFound' | 'idempotencyMismatch' | 'forbidden' }
     /** The time is up; `context` is the one that was waited for, as it is. */
     | { kind: 'waitTimeout'; context: object }
+    /** The context has another version than the call names. */
+    | { kind: 'versionMismatch'; version: number }
     | { kind: 'unauthorized'; token: 'none' | 'invalid' }
     /**
      * May be tried again, after so many seconds. `idempotencyInProgress`: the first request under the idempotency key

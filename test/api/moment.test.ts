@@ -1,6 +1,6 @@
 // Moments that requests name.
 import { expect, test } from 'vitest'
-import { momentOf } from '../../src/api/context-lists.ts'
+import { momentOf } from '../../src/api/fields.ts'
 
 const NEW_YEAR = Date.UTC(2026, 0, 1)
 

@@ -6,11 +6,17 @@ import { createClient, type Client } from '../../src/client/client.ts'
 
 test('a route says where the fields go, and whether there is a key', () => {
   expect(ROUTES).toMatchObject({
-    execute: { method: 'POST', path: '/flux-api/:package/execute', body: true, key: true },
-    retry: { body: true, query: ['contextId', 'key', 'fluxName', 'package'], key: true },
+    execute: { method: 'POST', path: '/flux-api/:package/execute', body: true, query: ['dryRun'], key: true },
+    retry: { body: true, query: ['contextId', 'key', 'fluxName', 'package', 'dryRun'], key: true },
     listOperations: { method: 'GET', path: '/flux-api/operations' },
   })
-  expect(ROUTES.addTags).toEqual({ method: 'POST', path: '/flux-api/context/tag', key: true })
+  expect(ROUTES.addTags).toEqual({
+    method: 'POST',
+    path: '/flux-api/context/tag',
+    body: true,
+    query: ['contextId', 'key', 'fluxName', 'package', 'dryRun', 'tag'],
+    key: true,
+  })
   expect(ROUTES.getContext).toEqual({ method: 'GET', path: '/flux-api/context' })
   expect(OTHER_ROUTES).toEqual({
     resumeServer: { method: 'POST', path: '/flux-api/server/resume' },

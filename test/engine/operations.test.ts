@@ -206,7 +206,11 @@ describe.each(storesOf([3, 1]))('in a store of %i partitions, an operation', (pa
   test('changes nothing in a dry run', async () => {
     const bench = await open()
     const ids = await startAll(bench, 3)
-    expect(await bench.startOperation({ ...ticks, dryRun: true })).toEqual({ matched: 3 })
+    const { would = [], ...counts } = await bench.startOperation({ ...ticks, dryRun: true })
+    expect(counts).toEqual({ matched: 3, wouldMove: 3, wouldStart: 0, wouldIgnore: 0, dryRun: true })
+    expect(would.map(({ contextId, changed }) => [contextId, changed])).toEqual(
+      ids.map((id) => [id, [{ pointer: '/output/n', from: 0, to: 1 }]]),
+    )
     expect(await bench.listOperations()).toEqual([])
     expect(await countsOf(bench, ids)).toEqual([0, 0, 0])
   })

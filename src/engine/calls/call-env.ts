@@ -1,5 +1,7 @@
 // engine/calls: the environment of a call, and what several calls share: checking the caller's role, checking and
 // copying what the schemas in `api/` leave open of inputs and tags, and charging the input to a memory budget.
+import type { Told } from '../../api/calls.ts'
+import type { EventAnswer } from '../../api/events.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import type { ByteBudget } from '../../model/byte-budget.ts'
 import { denial, type Caller, type Role } from '../../model/caller.ts'
@@ -11,6 +13,8 @@ import type { ReadScope } from '../../model/read-scope.ts'
 import { tagErrors } from '../../model/tags.ts'
 import { Turnstile } from '../../model/turnstile.ts'
 import { partsOf, type EngineCore } from '../core/core.ts'
+import type { BroadcastEvent } from '../fanout/broadcast-rows.ts'
+import type { ScopedKey } from '../idempotency/kept-answer.ts'
 import { refuseInput, requireValid } from '../interpreter/describe.ts'
 import { knownServices, serviceCounts } from './service-counts.ts'
 import { contextShower } from './shown-contexts.ts'
@@ -23,7 +27,9 @@ const MAX_LISTS = 8
 const MAX_COUNTS = 16
 /** Counts and lists at once that may read all contexts, which takes fifty times as long. */
 const MAX_SEARCHES = 8
-/** Lists, counts, and searches, that wait for others to end. */
+/** Rehearsals at once: each may look at thousands of contexts, and remember a hundred. */
+const MAX_REHEARSALS = 4
+/** Lists, counts, searches and rehearsals that wait for others to end. */
 const MAX_WAITING = 200
 
 /** The caller, and the package it calls from. */
@@ -39,6 +45,8 @@ export interface Access {
   readonly isStep?: boolean
   /** Whether an event for many is accepted before it is sent to them; else its answer reports all. */
   readonly accepts?: boolean
+  /** Sends an event to all, in place of the engine's own way. `call`: its key; null: nothing is kept of it. */
+  readonly toAll?: (event: BroadcastEvent, call: ScopedKey | null) => Promise<Told<EventAnswer>>
   /** The trace of the caller, as the header `traceparent` names it; left out: it has none. */
   readonly traceparent?: string | undefined
   /** The request that the call answers, which only shows what it reads; left out: the call is made in process. */
@@ -56,6 +64,7 @@ export function callPartsOf(core: EngineCore) {
     lists: new Turnstile(MAX_LISTS, { waiting: MAX_WAITING, what: 'lists' }),
     counts: new Turnstile(MAX_COUNTS, { waiting: MAX_WAITING, what: 'counts of contexts' }),
     searches: new Turnstile(MAX_SEARCHES, { waiting: MAX_WAITING, what: 'searches through many contexts' }),
+    rehearsals: new Turnstile(MAX_REHEARSALS, { waiting: MAX_WAITING, what: 'rehearsals' }),
     replays: new CountBound({ limit: MAX_REPLAYS, what: 'deliveries that are sent again' }),
   }
 }

@@ -124,7 +124,14 @@ const giving =
   ) =>
   async (
     env: CallEnv,
-    { tag, idempotencyKey: key, ...address }: CheckedCall<'terminate'> & { readonly tag?: readonly string[] },
+    {
+      tag,
+      idempotencyKey: key,
+      version,
+      dryRun: _dryRun,
+      assume: _assume,
+      ...address
+    }: CheckedCall<'terminate'> & { readonly tag?: readonly string[] },
   ): Promise<Told<MessageAnswer>> => {
     const tags = [...checkedTags(env, tag, '/tag')]
     if (tag && tags.length === 0) throw malformed('no tag is given')
@@ -134,7 +141,7 @@ const giving =
       env,
       of,
       { key, address, asked: tag && { tags } },
-      async () => messageOf(command, { caller: env.caller }),
+      async () => messageOf(command, { caller: env.caller, version }),
       (id) => ({ message: `${done(names)} context ${id}` }),
     )
   }
@@ -147,7 +154,18 @@ export const removeTags = giving('untag', CALLS.removeTags, (names) => `removed 
 
 export async function retry(
   env: CallEnv,
-  { state, input: given, definition, newKey, idempotencyKey: key, untyped = false, ...address }: CheckedCall<'retry'>,
+  {
+    state,
+    input: given,
+    definition,
+    newKey,
+    idempotencyKey: key,
+    version,
+    untyped = false,
+    dryRun: _dryRun,
+    assume: _assume,
+    ...address
+  }: CheckedCall<'retry'>,
 ): Promise<Told<AnswerTo<'retry'>>> {
   const input = given == null ? null : checkedInput(given).input
   const asked = { state: state ?? null, input, definition: definition ?? null, newKey: newKey ?? false }
@@ -161,7 +179,7 @@ export async function retry(
         if (!stored) throw notFound(`there is no context ${id}`)
         // If several callers see the same position, one of them retries the context.
         const { epoch, attempt } = decodeHead(stored).position
-        const sent = { caller: env.caller, untyped, seen: { epoch, attempt } }
+        const sent = { caller: env.caller, version, untyped, seen: { epoch, attempt } }
         return messageOf({ do: 'retry', with: asked }, sent)
       },
       (contextId) => ({ message: `retried context ${contextId}`, contextId }),

@@ -2,6 +2,7 @@
 import type { CheckedCall } from '../../api/calls.ts'
 import { COMMANDS, readCommand } from '../../api/commands.ts'
 import { DEFAULT_RATE, MIN_RATE, readFilter, type OperationStart, type OperationView } from '../../api/operations.ts'
+import { MAX_SAMPLED } from '../../api/rehearsal.ts'
 import { denial } from '../../model/caller.ts'
 import { notFound } from '../../model/failure.ts'
 import { operationViewOf, type OperationProgress } from '../operations/operation-run.ts'
@@ -36,7 +37,11 @@ export async function startOperation(
     scope: env.scope,
     traceparent: env.traceparent,
   }
-  if (rest.dryRun === true) return { matched: await env.operations.count(wish) }
+  if (rest.dryRun === true) {
+    const { matched, changed, failed } = await env.operations.rehearse(wish, env.mailboxes)
+    const counts = { matched, wouldMove: changed, wouldStart: 0, wouldIgnore: failed }
+    return { ...counts, ...(matched > MAX_SAMPLED && { sampled: true }) }
+  }
   const { operationId, matched } = await admitted(env, told, () => env.operations.begin(wish))
   return { operationId, matched }
 }

@@ -99,6 +99,7 @@ type Sent = ReturnType<typeof sentOf>
 /** What is sent. @throws FluxError `malformed`, `invalid` */
 function sentOf(env: CallEnv, request: CheckedCall<'sendEvent'>) {
   const { contextId, key, event, untyped = false, waits = false, idempotencyKey, ttl, respondWithin = 0 } = request
+  const { version } = request
   const given = request.eventId ?? request.cloudEventId ?? idempotencyKey ?? null
   if (given !== null && (idempotencyKey ?? given) !== given)
     throw malformed('the eventId and the idempotency key must be the same, or one of them be left out')
@@ -126,8 +127,9 @@ function sentOf(env: CallEnv, request: CheckedCall<'sendEvent'>) {
     isKept: given !== null || request.receipt === true,
     /** null: it is for all that wait for it. */
     address: contextId === undefined && key === undefined ? null : { contextId, key, ...service },
-    /** How a context is started if none has the key; null: none is. */
-    start,
+    /** How a context is started if none has the key; null: none is, as where a version is named. */
+    start: version === undefined ? start : null,
+    version,
     /** Milliseconds; null: its sender says nothing of it. */
     ttl: ttl == null ? null : ttl * 1000,
     respondAsync: request.respondAsync ?? false,
@@ -140,9 +142,9 @@ function sentOf(env: CallEnv, request: CheckedCall<'sendEvent'>) {
 
 function messageOf(env: CallEnv, sent: Sent) {
   const { caller, traceparent } = env
-  const { event: name, eventId, input, untyped, tags, ttl, start } = sent
+  const { event: name, eventId, input, untyped, tags, ttl, start, version } = sent
   const arrival = { tags, receipt: receiptOf(env, sent), keep: start ? ('end' as const) : ttl }
-  return { type: 'EVENT', name, eventId, input, untyped, tags: null, caller, arrival, traceparent } as const
+  return { type: 'EVENT', name, eventId, input, untyped, tags: null, caller, version, arrival, traceparent } as const
 }
 
 /** The key of what is kept of it; null: nothing is. */
@@ -264,13 +266,14 @@ function sendOnce(env: CallEnv, sent: Sent, address: Address, post: (rows: RowsO
 
 async function sendToAll(env: CallEnv, sent: Sent, once: SendOptions['toAll']) {
   const { event, eventId, input, untyped, tags, ttl, isKept, within } = sent
-  const { caller, scope, keptBroadcasts, traceparent } = env
+  const { caller, scope, keptBroadcasts, toAll, traceparent } = env
   const said = { event, eventId, input, untyped, tags, caller, ttl, traceparent }
   const call = { scope, of: CALLS.sendEvent, key: eventId }
   const above = sent.respondAsync ? -1 : env.accepts ? env.given.bounds.answeredBroadcast : null
   const told = await admitted(env, input, async () => {
     const manner = { above, within, bound: env.isStep ? null : env.broadcasts }
     if (once) return once(said, manner)
+    if (toAll) return toAll(said, isKept ? call : null)
     return keptBroadcasts.send(call, said, manner, isKept)
   })
   const { transitions, executions, ignored, pending } = told.answer

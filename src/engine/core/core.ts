@@ -153,7 +153,7 @@ export class EngineCore extends WithGiven {
   readonly claims = new Claims(this.#parts)
   readonly heartbeat = new Heartbeat(this.#parts)
   readonly purges = purgesOf(this.given)
-  readonly refusals = new RefusalLog(this.given)
+  readonly refusals: Pick<RefusalLog, 'log'> = new RefusalLog(this.given)
   readonly idempotency = new Idempotency(this.given)
   readonly unclaimed = new UnclaimedEvents(this.#parts)
   readonly broadcasts = new CountBound({ limit: this.given.bounds.broadcasts, what: 'broadcasts under way' })

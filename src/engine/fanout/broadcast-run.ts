@@ -44,7 +44,9 @@ import {
 } from './receivers.ts'
 
 export interface RunParts extends ReceiverParts, TaskParts {
-  readonly unclaimed: UnclaimedEvents
+  readonly unclaimed: Pick<UnclaimedEvents, 'endBroadcast'>
+  /** Contexts that it is sent to, the first; left out: all of them. */
+  readonly most?: number
   readonly signals: Signals
 }
 
@@ -85,6 +87,8 @@ export class BroadcastRun implements FanOut<Found>, TaskRun {
   #at = 0
   /** Contexts that were moved or started before this server took it over. */
   #earlier = new Set<ContextId>()
+  /** More contexts waited for it than it is sent to. */
+  isCut = false
   /** How many contexts waited for it, and how many of them it was sent to. */
   matched = 0
   #dealt = 0
@@ -138,7 +142,9 @@ export class BroadcastRun implements FanOut<Found>, TaskRun {
   /** Finds the contexts that it is for. @throws FluxError `overloaded`, `unavailable` */
   async prepare(): Promise<void> {
     const { key, stored, place, left } = this.#facts
-    const waiting = await findReceivers(this.#parts, stored.sent, stored.upTo, place)
+    const found = await findReceivers(this.#parts, stored.sent, stored.upTo, place)
+    const waiting = found.slice(0, this.#parts.most)
+    this.isCut = waiting.length < found.length
     this.#tally = new BroadcastTally(!this.#isAccepted)
     this.#earlier = new Set()
     this.#dealt = 0

@@ -179,5 +179,5 @@ function nullIfLost(error: unknown) {
 }
 
 /** Hash of what is sent. */
-const hashOf = ({ event, input, tags, ttl }: BroadcastEvent) =>
+export const hashOf = ({ event, input, tags, ttl }: BroadcastEvent) =>
   contentHashOf({ event, input, tags, ttl: ttl ?? undefined })

@@ -8,17 +8,23 @@ import type { TagLimits } from '../../model/tags.ts'
 import type { Step, StepAnswer } from './position.ts'
 import type { Happening, ReducerEnv } from './turn-state.ts'
 
+/** A message of a call to one context. */
+interface OfCall {
+  readonly caller: Caller
+  /** The version that the context must have; left out: any. */
+  readonly version?: number | undefined
+}
+
 /** A message to a context, as the interpreter sees it. */
 export type Input =
   /** `tags`: those of a broadcast, which the context must match; null for an event sent to it by id. */
-  | {
+  | (OfCall & {
       readonly type: 'EVENT'
       readonly name: string
       readonly eventId: string
       readonly input: JsonObject
       readonly untyped: boolean
       readonly tags: readonly string[] | null
-      readonly caller: Caller
       /** It was held until a context waits for it by its name: a state that takes any event does not. */
       readonly isHeld?: true
       /** The trace of its sender. */
@@ -30,21 +36,21 @@ export type Input =
          */
         readonly keep: number | 'end' | null
       }
-    }
+    })
   /** Removes an event that came early: all copies of it that the context keeps. */
   /** `receipt`: only what was sent under it; null: the events of all senders. */
   | { readonly type: 'WITHDRAW'; readonly eventId: string; readonly receipt: string | null; readonly caller: Caller }
   | { readonly type: 'WAKE' }
   /** `traceparent`: of the step. */
   | (Happening & { readonly type: 'DONE' | 'FAIL'; readonly traceparent?: string | undefined })
-  | { readonly type: 'TERMINATE'; readonly caller: Caller }
-  | { readonly type: 'PAUSE' | 'RESUME'; readonly caller: Caller }
+  | (OfCall & { readonly type: 'TERMINATE' })
+  | (OfCall & { readonly type: 'PAUSE' | 'RESUME' })
   /**
    * Goes on with a context that failed or was terminated, or makes its next attempt now. `seen`: the position that its
    * sender saw; of several that saw the same one, one has an effect. `service`: the definition to go on with; null: its
    * own.
    */
-  | {
+  | (OfCall & {
       readonly type: 'RETRY'
       readonly state: string | null
       readonly input: JsonObject | null
@@ -52,8 +58,7 @@ export type Input =
       readonly definition: 'pinned' | 'current' | null
       readonly newKey: boolean
       readonly seen: StepAnswer | null
-      readonly caller: Caller
-    }
+    })
   /**
    * `owner`: boot id that the step was leased to when it was found abandoned. `isUncounted`: it is certain that this
    * step did not end that server.
@@ -66,12 +71,11 @@ export type Input =
    * identifies the step if the message was its result; a context that is no longer at that step is not changed.
    */
   | { readonly type: 'OUTGROWN'; readonly error: ActionError; readonly answer?: StepAnswer }
-  | {
+  | (OfCall & {
       readonly type: 'TAG'
       readonly add: readonly string[]
       readonly remove: readonly string[]
-      readonly caller: Caller
-    }
+    })
 
 /** What a decision depends on in addition to the record and the input. */
 export interface DecisionEnv extends ReducerEnv {

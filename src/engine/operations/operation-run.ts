@@ -302,6 +302,18 @@ export class OperationRun implements TaskRun {
     await rows.marks.drop(task, log)
   }
 
+  /** Deals with so many contexts, and stores nothing. @throws FluxError `unavailable` */
+  async rehearse(most: number): Promise<void> {
+    const { progress } = this
+    const matching = await matchingOf(this.#parts, this.#given.stored)
+    for (let rest: ContextId | null = 0; rest !== null && progress.done < most;) {
+      const page: MatchingPage = await matching.page(rest, Math.min(READ.limit, most - progress.done))
+      const handled = await Promise.all(page.ids.map((id) => this.#deal(id)))
+      for (const one of handled) if (one && !(one instanceof FluxError)) this.#count(one)
+      rest = page.rest
+    }
+  }
+
   /** Null: the operation is not for this context. */
   async #deal(contextId: ContextId) {
     const { mailboxes, clock, log, signals } = this.#parts
@@ -352,6 +364,8 @@ interface Sent {
   /** For an operation: the id of its events. */
   readonly operationId?: string
   readonly traceparent?: string | undefined
+  /** See `Input`. */
+  readonly version?: number | undefined
   /** The position that the caller saw. In an operation, the mark of the context keeps it from being retried twice. */
   readonly seen?: { readonly epoch: number; readonly attempt: number }
 }
@@ -359,7 +373,7 @@ interface Sent {
 /** The message by which a command is done with a context, alone and as part of an operation. */
 export function messageOf(
   command: Command,
-  { caller, untyped = false, operationId: eventId = '', traceparent, seen }: Sent,
+  { caller, version, untyped = false, operationId: eventId = '', traceparent, seen }: Sent,
 ): Input {
   switch (command.do) {
     case 'event': {
@@ -368,19 +382,19 @@ export function messageOf(
       return { type: 'EVENT', name, eventId, input: input ?? {}, untyped, tags: null, caller, arrival, traceparent }
     }
     case 'tag':
-      return { type: 'TAG', add: command.with.tags, remove: [], caller }
+      return { type: 'TAG', add: command.with.tags, remove: [], caller, version }
     case 'untag':
-      return { type: 'TAG', add: [], remove: command.with.tags, caller }
+      return { type: 'TAG', add: [], remove: command.with.tags, caller, version }
     case 'retry': {
       const { state = null, input = null, definition = null, newKey } = command.with
       const retry = { state, input, definition, newKey: newKey ?? false, seen: seen ?? null }
-      return { type: 'RETRY', ...retry, untyped, caller }
+      return { type: 'RETRY', ...retry, untyped, caller, version }
     }
     case 'terminate':
-      return { type: 'TERMINATE', caller }
+      return { type: 'TERMINATE', caller, version }
     case 'pause':
-      return { type: 'PAUSE', caller }
+      return { type: 'PAUSE', caller, version }
     case 'resume':
-      return { type: 'RESUME', caller }
+      return { type: 'RESUME', caller, version }
   }
 }

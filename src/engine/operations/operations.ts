@@ -1,14 +1,17 @@
 // engine/operations: the operations: those that are stored, and those that this server runs, its own and those that
 // others have left.
 import { MAX_LISTED_OPERATIONS } from '../../api/operations.ts'
+import { MAX_SAMPLED } from '../../api/rehearsal.ts'
 import { ByteBudget } from '../../model/byte-budget.ts'
 import { CountBound } from '../../model/count-bound.ts'
 import { conflict, notFound, overloaded } from '../../model/failure.ts'
 import type { JsonObject } from '../../model/json/value.ts'
 import { Turnstile } from '../../model/turnstile.ts'
+import { NO_SIGNALS } from '../contexts/deps.ts'
 import { readableOf } from '../record/unreadable.ts'
 import { allRows } from '../tasks/fan-out.ts'
 import { inDoubtIfAway, TaskQueue } from '../tasks/queue.ts'
+import type { Mailboxes } from '../turn/mailboxes.ts'
 import {
   isOperationId,
   matchingOf,
@@ -77,9 +80,17 @@ export class Operations {
     })
   }
 
-  /** How many contexts it would concern. @throws FluxError `overloaded`, `unavailable` */
-  async count(wish: OperationWish): Promise<number> {
-    return (await this.#fixed(wish)).progress.matched
+  /**
+   * What it would do with the first contexts that match, and how many match. `mailboxes`: by which it is rehearsed.
+   * @throws FluxError `overloaded`, `unavailable`
+   */
+  async rehearse(wish: OperationWish, mailboxes: Mailboxes): Promise<OperationProgress> {
+    const { stored, progress } = await this.#fixed(wish)
+    const rows = new OperationRows(progress.operationId, this.#parts.store)
+    const parts = { ...this.#parts, mailboxes, signals: NO_SIGNALS }
+    const run = new OperationRun(parts, { rows, stored, progress, before: null })
+    await run.rehearse(MAX_SAMPLED)
+    return progress
   }
 
   /**

@@ -94,13 +94,20 @@ export function answerRowsAfter(
  * secret of its request.
  */
 export function endRowsOf(context: TrackedContext, turn: TurnEnv): readonly RowWrite[] {
+  const webhook = owedBy(context, turn)
+  if (webhook === null) return NO_ROWS
+  return rowsOfOwed(webhook, { partitions: turn.partitions, due: Math.ceil(context.record.endedAt ?? turn.now) })
+}
+
+/** The webhook at the end of a context; null: it has not ended, or sends none. */
+export function owedBy(context: TrackedContext, turn: Turn): OwedWebhook | null {
   const { before, record, flux, texts } = context
   const { onEnd, fluxName } = flux
   const { id: contextId, package: owner, status, endedAt, updatedAt, retries } = record
-  if (onEnd === null || !isFinished(status) || (before !== null && isFinished(before.status))) return NO_ROWS
+  if (onEnd === null || !isFinished(status) || (before !== null && isFinished(before.status))) return null
   const { url: template, secret } = onEnd
   const whole = context.isUnread ? wholeOf(record, texts) : record
-  const webhook: OwedWebhook = {
+  return {
     contextId,
     retries,
     package: owner,
@@ -114,7 +121,6 @@ export function endRowsOf(context: TrackedContext, turn: TurnEnv): readonly RowW
       data: { contextId, package: owner, fluxName, status, ...(whole ? shownOf(whole, flux) : shownOfHead(context)) },
     }),
   }
-  return rowsOfOwed(webhook, { partitions: turn.partitions, due: Math.ceil(endedAt ?? turn.now) })
 }
 
 /** The record, of which the head was read, with its data; null: the data is too large, or can't be read. */

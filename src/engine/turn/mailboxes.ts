@@ -60,7 +60,7 @@ export interface StartOptions extends Pick<MessageOptions, 'rows' | 'isCall'> {
 }
 
 export interface MailboxesParts extends TurnDataParts {
-  readonly commits: Commits
+  readonly commits: Pick<Commits, 'commit'>
   readonly env: () => TurnEnv
   /** Left out: turns are not traced. */
   readonly traces?: Traces | null | undefined

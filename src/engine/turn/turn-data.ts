@@ -6,7 +6,7 @@ import type { ByteBudget } from '../../model/byte-budget.ts'
 import { movesOf } from '../record/move-log.ts'
 import type { EngineParts } from '../contexts/deps.ts'
 import type { Ids, Pins } from '../contexts/ids.ts'
-import { noRoom, type ContextLoader, type ContextCache, type KnownContext } from '../contexts/context-loader.ts'
+import { noRoom, type ContextLoader, type KnownContext } from '../contexts/context-loader.ts'
 import { isUnreadable } from '../record/unreadable.ts'
 
 /** Data that a turn needs and that must be fetched first. */
@@ -30,10 +30,10 @@ export class Lacking {
 export type KnownContexts = Pick<TurnData, 'context' | 'history' | 'newId' | 'holder' | 'isPinned' | 'service'>
 
 export interface TurnDataParts extends Pick<EngineParts, 'store' | 'log' | 'catalog'> {
-  readonly ids: Ids
-  readonly cache: ContextCache
+  readonly ids: Pick<Ids, keyof Ids>
+  readonly cache: { get(id: ContextId, incarnation: number): KnownContext | undefined }
   readonly loader: ContextLoader
-  readonly pins: Pins
+  readonly pins: Pick<Pins, keyof Pins>
   /** Budget for contexts that turns parse. A turn waits until its context fits. */
   readonly turns: ByteBudget
 }

@@ -1,5 +1,6 @@
 // engine/turn: one turn. Decides messages that wait for a context, without promises and without a clock, and gives the
 // rows that they write in its commit. If it lacks data, it returns what, and is run again.
+import { denial } from '../../model/caller.ts'
 import { type ContextId, isFinished } from '../../model/context.ts'
 import { messageOf } from '../../model/error-message.ts'
 import { FluxError, notFound } from '../../model/failure.ts'
@@ -67,7 +68,7 @@ export function runTurn(id: ContextId, messages: readonly Input[], atHand: Known
     for (const message of messages) {
       if (work.steps >= TURN_STEPS) break
       place = results.length
-      results.push(work.apply(context, message))
+      results.push(otherVersion(context, message) ?? work.apply(context, message))
       takePending(work, context)
       if (message.type === 'RESUME') wakeIfDue(work, context)
     }
@@ -76,6 +77,19 @@ export function runTurn(id: ContextId, messages: readonly Input[], atHand: Known
   } catch (error) {
     return failed(error, place)
   }
+}
+
+/** Why a message is refused that names another version than the context has; null: it isn't. */
+function otherVersion({ before, record, flux }: TrackedContext, message: Input): Applied | null {
+  const wanted = 'version' in message ? message.version : undefined
+  if (wanted === undefined || !('caller' in message)) return null
+  // A caller that may not change the context learns nothing of it.
+  if (flux.secured && denial(message.caller, 'invoke')) return null
+  // The commit of what was decided before in this turn gives it the next one.
+  const version = (before?.version ?? 0) + (record === before ? 0 : 1)
+  if (version === wanted) return null
+  const detail = `context ${record.id} has version ${version}, not ${wanted}`
+  return { kind: 'refused', failure: { kind: 'versionMismatch', detail, version } }
 }
 
 function failed(error: unknown, place: number, key?: string | null): TurnResult {

@@ -9,7 +9,7 @@ import { type OperationStart } from '../../api/operations.ts'
 import { COMMANDS } from '../../api/commands.ts'
 import type { Fits } from '../../api/context-lists.ts'
 import { denial, type Caller, type Role } from '../../model/caller.ts'
-import { FluxError, serverPaused } from '../../model/failure.ts'
+import { FluxError, malformed, serverPaused } from '../../model/failure.ts'
 import { bytesOf, sizeOf } from '../../model/json/weight.ts'
 import type { ReadScope } from '../../model/read-scope.ts'
 import type { Log } from '../../ports/log.ts'
@@ -20,8 +20,8 @@ import type { Answers } from '../answers/answers.ts'
 import { xmlSchema } from '../docs/xsd.ts'
 import type { Codec } from '../formats/codecs.ts'
 import { hasBody, readBody, type BodyAdmission, type BodyLimits } from '../request/body.ts'
-import type { FieldsByName } from '../request/call-fields.ts'
-import { authorizationOf, idempotencyKeyOf, readScopeOf, type Env } from '../request/incoming.ts'
+import type { CallFields, FieldsByName } from '../request/call-fields.ts'
+import { authorizationOf, headerOf, idempotencyKeyOf, ifMatchOf, readScopeOf, type Env } from '../request/incoming.ts'
 import { isLocal, type OriginGuard } from '../request/origin-guard.ts'
 import { readQuery } from '../request/query.ts'
 import { noteRoute, templateOf, traceOf } from '../socket/observe.ts'
@@ -97,7 +97,7 @@ export function addFluxApi(app: Hono<Env>, given: FluxApiParts): void {
     },
   })
   addOperations(app, parts)
-  addLists(app, parts)
+  addViews(app, parts)
   // It concerns the process that answers, not contexts.
   const resume = async (): Promise<Told<object>> => {
     await resumeServer?.()
@@ -144,8 +144,11 @@ function addOperations(app: Hono<Env>, parts: Parts): void {
   })
 }
 
-/** Lists, page by page. `Link` leads to the next page. */
-function addLists(app: Hono<Env>, parts: Parts): void {
+/** Contexts, with their versions, and lists, page by page. `Link` leads to the next page. */
+function addViews(app: Hono<Env>, parts: Parts): void {
+  addCall(app, parts, CALLS.getContext, (calls, request) => calls.call('getContext', request), {
+    settle: (_, { answer }) => ({ answer, headers: { etag: `"${answer.version}"` } }),
+  })
   addCall(
     app,
     parts,
@@ -199,6 +202,14 @@ function pageOf(
   return { answer, headers: { link: `<${route}?${query}>; rel="next"` } }
 }
 
+/** @throws FluxError `malformed` where a version is named for a call that is for no single context */
+function noteVersion(c: Context<Env>, { takesVersion }: Call, fields: CallFields) {
+  const version = ifMatchOf(c)
+  if (version !== undefined) fields['version'] = version
+  if (!takesVersion && headerOf(c, 'if-match') !== undefined)
+    throw malformed('If-Match goes with calls to a single context')
+}
+
 type Run<R extends z.ZodType, A> = (calls: Calls, request: z.output<R>, c: Context<Env>) => Promise<Told<A>>
 
 interface CallOptions<R, A> {
@@ -243,13 +254,16 @@ function addCall<R extends z.ZodType, A extends object>(
     const format = acceptedFormat(c)
     const fields = reader.begin(c)
     if (call.takesKey) fields['idempotencyKey'] = idempotencyKeyOf(c)
+    if (call.method !== 'GET') noteVersion(c, call, fields)
     if (prefer) Object.assign(fields, prefer(c))
-    const isBare = call.body === null || (call.mayLackBody === true && !hasBody(c))
+    const lacksBody =
+      call.mayLackBody === true && (!hasBody(c) || (call.hasBodyForRehearsals && fields['dryRun'] !== true))
+    const isBare = call.body === null || lacksBody
     const hold = isBare ? null : inFlight.hold()
     try {
       const request = reader.finish(fields, hold && (await readBody(c, parts, hold)))
       const told = await run(calls, request, c)
-      const settled = settle ? settle(c, told, { calls, hold, request }) : null
+      const settled = settle && !told.rehearsed ? settle(c, told, { calls, hold, request }) : null
       const replayed = told.replayed ? REPLAYED : NO_HEADERS
       if (settled === null) return await send(c, format, { answer: told.answer, headers: replayed })
       const { headers, ...rest } = await settled

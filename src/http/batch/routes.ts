@@ -69,6 +69,7 @@ export function addBatch(app: Hono<Env>, parts: BatchParts): void {
       readQuery(c.req.url)
       if (c.req.header('idempotency-key') !== undefined)
         throw malformed('Idempotency-Key is for single calls: a line has a key of its own')
+      if (c.req.header('if-match') !== undefined) throw malformed('If-Match is for single calls: a line has `version`')
       typeOfBody(c, LINES)
       const isPacked = isGzip(c)
       if (stopping.aborted) throw overloaded('the server is stopping')

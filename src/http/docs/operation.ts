@@ -1,6 +1,7 @@
 // http: describes a call as an operation of the OpenAPI document, from the schemas that check its requests.
 import { z } from 'zod'
 import { fieldSchema, referenceTo, rootOf, type Call, type FieldShape } from '../../api/call.ts'
+import { rehearsalAnswer } from '../../api/rehearsal.ts'
 import { problemSchema } from '../../api/server.ts'
 import { isObject, type JsonObject } from '../../model/json/value.ts'
 import { FORMATS } from '../formats/codecs.ts'
@@ -14,7 +15,7 @@ export const pathOf = ({ route }: Pick<Call, 'route'>): string => route.replaceA
 /** @param id the operationId. @param more types of bodies that it takes besides the usual ones */
 export function operationOf(id: string, call: Call, more: object = {}) {
   const { summary, path, query, body, bodyExample, answer, answerExample, problems } = call
-  const { prefersWait, takesKey, accepted, one } = call
+  const { prefersWait, takesKey, takesVersion, accepted, one = 'dryRun' in query ? rehearsalAnswer : undefined } = call
   const schema = body && withListHints({ ...objectOf(body), xml: { name: 'request' } })
   return {
     operationId: id,
@@ -24,6 +25,7 @@ export function operationOf(id: string, call: Call, more: object = {}) {
       ...parametersOf('path', path),
       ...parametersOf('query', query),
       ...(takesKey ? [KEY_PARAMETER] : []),
+      ...(takesVersion ? [VERSION_PARAMETER] : []),
       ...(prefersWait ? [accepted ? PREFER_ASYNC : PREFER] : []),
     ],
     ...(schema && {
@@ -35,6 +37,7 @@ export function operationOf(id: string, call: Call, more: object = {}) {
         headers: headersToldOf({
           ...(prefersWait && { 'Preference-Applied': 'wait, where the answer was held until the context rests' }),
           ...(takesKey && REPLAYED),
+          ...(id === 'getContext' && { ETag: 'The version of the context, for `If-Match`' }),
           ...('page' in query && { Link: 'URL of the next page, with rel="next"; absent on the last page' }),
           ...RATE_HEADERS,
         }),
@@ -127,6 +130,14 @@ const KEY_PARAMETER = {
   schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[!-~]+$' },
   required: false,
   description: 'The request is carried out once under this key, however often it is sent',
+}
+
+const VERSION_PARAMETER = {
+  in: 'header',
+  name: 'If-Match',
+  schema: { type: 'string', examples: ['"3"'] },
+  required: false,
+  description: 'The `ETag` of the context: 412 if it has another version when its turn comes, and nothing changes',
 }
 
 /** References to responses, which the document describes once for all calls. */

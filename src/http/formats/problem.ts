@@ -18,6 +18,7 @@ const KINDS: { readonly [kind in Failure['kind']]: readonly [status: number, typ
   timeout: [408, 'request-timeout', 'Request timeout'],
   conflict: [409, 'conflict', 'Conflict'],
   idempotencyInProgress: [409, 'idempotency-in-progress', 'Idempotent request in progress'],
+  versionMismatch: [412, 'version-mismatch', 'Version mismatch'],
   tooLarge: [413, 'body-too-large', 'Content too large'],
   unsupportedType: [415, 'unsupported-media-type', 'Unsupported media type'],
   expectation: [417, 'expectation-failed', 'Expectation failed'],
@@ -50,6 +51,7 @@ interface Facts {
   readonly hint?: string
   readonly context?: object
   readonly contextId?: ContextId
+  readonly version?: number
 }
 
 export type ProblemDocument = ReturnType<typeof problemOf>
@@ -57,7 +59,7 @@ export type ProblemDocument = ReturnType<typeof problemOf>
 /** `instance`: the path of the request; left out where it is not known. */
 export function problemOf(failure: Failure, instance?: string) {
   const [status, type, title] = KINDS[failure.kind]
-  const { detail, errors, hint, context, contextId }: Facts = failure
+  const { detail, errors, hint, context, contextId, version }: Facts = failure
   return {
     type: `urn:actorflux:problem:${type}`,
     title,
@@ -68,6 +70,7 @@ export function problemOf(failure: Failure, instance?: string) {
     hint: hint && short(hint),
     context,
     contextId,
+    version,
   }
 }
 

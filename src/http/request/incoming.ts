@@ -34,6 +34,7 @@ type HeaderName =
   | 'content-length'
   | 'content-type'
   | 'idempotency-key'
+  | 'if-match'
   | 'last-event-id'
   | 'origin'
   | 'prefer'
@@ -89,6 +90,19 @@ export function idempotencyKeyOf(c: Context<Env>): string | undefined {
   const key = isQuoted ? header.slice(1, -1) : header
   if (KEY.test(key)) return key
   throw malformed('Idempotency-Key must be 1 to 255 visible ASCII characters')
+}
+
+/**
+ * The version in the header `If-Match` (RFC 9110, 13.1.1), one strong entity tag; undefined: none was sent, or `*`, since
+ * a context that is not there is not found in any case.
+ * @throws FluxError `malformed`
+ */
+export function ifMatchOf(c: Context<Env>): number | undefined {
+  const header = headerOf(c, 'if-match')
+  if (header === undefined || header === '*') return undefined
+  const [, version] = /^"([1-9]\d{0,14})"$/.exec(header) ?? []
+  if (version === undefined) throw malformed('If-Match must be the ETag of a context')
+  return Number(version)
 }
 
 /** Aborted when the client hangs up; undefined where there is no socket. */

@@ -1,0 +1,311 @@
+// Rehearsed calls: what they say, that nothing happens, and versions that calls name.
+import { describe, expect, test } from 'vitest'
+import type { Would } from '../../../src/api/rehearsal.ts'
+import { openBench, outputs, type Bench } from '../../support/engine.ts'
+
+const PAY = {
+  key: '${order}',
+  tags: ['o-${order}'],
+  input: [{ name: 'order', type: 'string' }],
+  output: [
+    { name: 'charged', type: 'string' },
+    { name: 'late', type: 'boolean', defaultValue: false },
+  ],
+  onEnd: { url: 'http://shop.example/${order}', secret: '$secrets.HOOK' },
+  states: [
+    {
+      name: 'Wait',
+      waiting: true,
+      input: [{ name: 'amount', type: 'integer' }],
+      transitions: [
+        { event: 'pay', to: 'Charge' },
+        { event: 'help', to: 'Help' },
+        { wait: 'duration:60', to: 'Late' },
+      ],
+    },
+    {
+      name: 'Charge',
+      output: [{ name: 'id', type: 'string' }],
+      action: {
+        type: 'invokeCode',
+        className: 'pay',
+        methodName: 'charge',
+        retry: { maxAttempts: 3, delay: 10 },
+        inputs: [{ from: ['order'], to: ['what'] }],
+        outputs: [
+          { from: ['id'], to: ['id'] },
+          { from: ['id'], to: ['charged'] },
+        ],
+      },
+      transitions: [{ to: 'Done' }, { event: '$exception', to: 'Late' }],
+    },
+    {
+      name: 'Help',
+      action: { type: 'invokeFlux', name: 'Helper', outputs: [{ from: ['answer'], to: ['charged'] }] },
+      transitions: [{ to: 'Done' }, { event: '$exception', to: 'Late' }],
+    },
+    { name: 'Late', action: { lines: [{ type: 'set', expression: 'true', evaluate: true, to: ['late'] }] } },
+    { name: 'Done' },
+  ],
+}
+const HELPER = {
+  output: [{ name: 'answer', type: 'string' }],
+  states: [
+    {
+      name: 'Ask',
+      action: { type: 'invokeCode', className: 'pay', methodName: 'ask', outputs: [{ from: ['a'], to: ['answer'] }] },
+      transitions: [{ to: 'Answered' }],
+    },
+    { name: 'Answered' },
+  ],
+}
+const TRIGGERED = { triggers: [{ event: 'pay' }], states: [{ name: 'End' }] }
+const LOOP = {
+  output: [{ name: 'n', type: 'integer', defaultValue: 0 }],
+  states: [
+    {
+      name: 'Tick',
+      waiting: true,
+      action: { lines: [{ type: 'set', expression: 'n + 1', evaluate: true, to: ['n'] }] },
+      transitions: [{ wait: 'duration:1', to: 'Tick' }],
+    },
+  ],
+}
+const FILES = {
+  'p/Pay.flux': PAY,
+  'p/Helper.flux': HELPER,
+  'p/Triggered.flux': TRIGGERED,
+  'p/Loop.flux': LOOP,
+  'p/pay.mjs': 'export const charge = ({ what }) => ({ id: "ch-" + what })\nexport const ask = () => ({ a: "yes" })\n',
+}
+const open = () => openBench(FILES, { secrets: { HOOK: 'x'.repeat(32) } })
+
+const only = (would: readonly Would[] | undefined): Would => would?.[0] ?? expect.fail('nothing would happen')
+const way = ({ from, entered, to, status }: Would) => [from, entered, to, status]
+
+/** All that the store has, but for what is kept in memory. */
+async function stored({ parts: { store } }: Bench) {
+  const { contexts } = await store.select({ any: [[]], order: 'asc', limit: 1000 })
+  const spaces = ['items', 'pending', 'held', 'copies', 'deliveries', 'ends', 'operations', 'marks'] as const
+  const rows = await Promise.all(spaces.map((space) => store.listRows({ space, prefix: '', limit: 1000 })))
+  return JSON.stringify([contexts, rows, await store.highestId(), await store.countRows({ space: 'idempotency' })])
+}
+
+describe('a rehearsal', () => {
+  test('of a start has no id, and takes none', async () => {
+    const bench = await open()
+    const answer = await bench.execute({ package: 'p', fluxName: 'Pay', input: { order: 'a' }, dryRun: true })
+    expect(answer).toMatchObject({ message: "started 'Pay' as context (new)", contextId: null, dryRun: true })
+    expect(only(answer.would)).toMatchObject({
+      contextId: null,
+      version: null,
+      key: 'a',
+      from: null,
+      to: 'Wait',
+      status: 'WAITING_UNTIL',
+      changed: [
+        { pointer: '/input/order', from: null, to: 'a' },
+        { pointer: '/output/late', from: null, to: false },
+        { pointer: '/tags', from: [], to: ['o-a'] },
+      ],
+    })
+    expect(await bench.run('Pay', { order: 'a' })).toBe(1)
+    await expect(
+      bench.execute({ package: 'p', fluxName: 'Pay', input: { order: 'a' }, dryRun: true }),
+    ).rejects.toMatchObject({ failure: { kind: 'conflict', contextId: 1 } })
+  })
+
+  test('ends where a step would start, and goes on where its outcome is assumed', async () => {
+    const bench = await open()
+    const contextId = await bench.run('Pay', { order: 'a' })
+    const pay = { event: 'pay', contextId, dryRun: true }
+    const short = only((await bench.sendEvent(pay)).would)
+    expect(way(short)).toEqual(['Wait', ['Charge'], 'Charge', 'RUNNING'])
+    expect(short.steps).toEqual([
+      {
+        state: 'Charge',
+        kind: 'invokeCode',
+        className: 'pay',
+        methodName: 'charge',
+        arguments: { what: 'a' },
+        assumed: false,
+      },
+    ])
+    const long = only(
+      (await bench.sendEvent({ ...pay, assume: { steps: { Charge: [{ result: { id: 'q' } }] } } })).would,
+    )
+    expect(way(long)).toEqual(['Wait', ['Charge', 'Done'], 'Done', 'COMPLETED'])
+    expect(long.onEnd).toBe('http://shop.example/a')
+    expect(long.changed).toContainEqual({ pointer: '/output/charged', from: null, to: 'q' })
+    const failed = { steps: { Charge: [{ error: { type: 'Declined', message: 'no' } }] } }
+    const resting = only((await bench.sendEvent({ ...pay, assume: failed })).would)
+    expect([way(resting), resting.nextRun]).toEqual([
+      ['Wait', ['Charge'], 'Charge', 'RUNNING'],
+      bench.clock.now() + 10_000,
+    ])
+    const until = only((await bench.sendEvent({ ...pay, assume: { ...failed, until: '2026-01-02' } })).would)
+    expect([until.entered, until.steps.length]).toEqual([['Charge', 'Late'], 3])
+    expect((await bench.getContext({ contextId })).version).toBe(1)
+  })
+
+  test('has a child act in its place, unless its end is assumed', async () => {
+    const bench = await open()
+    const contextId = await bench.run('Pay', { order: 'a' })
+    const help = { event: 'help', contextId, dryRun: true }
+    const [parent, child] = (await bench.sendEvent(help)).would ?? []
+    expect(parent).toMatchObject({
+      to: 'Help',
+      children: [{ package: 'p', fluxName: 'Helper', input: {} }],
+      child: { contextId: null, fluxName: 'Helper', state: 'Ask' },
+    })
+    expect(child).toMatchObject({ contextId: null, fluxName: 'Helper', from: null, to: 'Ask' })
+    const acted = (await bench.sendEvent({ ...help, assume: { steps: { Ask: [{ result: { a: 'yes' } }] } } })).would
+    expect(acted?.map(({ fluxName, to }) => [fluxName, to])).toEqual([
+      ['Pay', 'Done'],
+      ['Helper', 'Answered'],
+    ])
+    const ended = (await bench.sendEvent({ ...help, assume: { steps: { Help: [{ result: { answer: 'no' } }] } } }))
+      .would
+    expect(ended?.map(({ fluxName, to }) => [fluxName, to])).toEqual([['Pay', 'Done']])
+    expect(only(ended).changed).toContainEqual({ pointer: '/output/charged', from: null, to: 'no' })
+  })
+
+  test('of an event for all counts, starts, and shows what it triggers', async () => {
+    const bench = await open()
+    const ids = [await bench.run('Pay', { order: 'a' }), await bench.run('Pay', { order: 'b' })]
+    const answer = await bench.sendEvent({ event: 'pay', tags: ['o-a', 'o-b'], dryRun: true })
+    expect(answer).toMatchObject({ matched: 3, wouldMove: 2, wouldStart: 1, wouldIgnore: 0 })
+    expect(answer.executions).toEqual([{ contextId: null, state: 'End' }])
+    expect(answer.would?.map(({ contextId }) => contextId)).toEqual([...ids, null])
+  })
+
+  test('goes through ten thousand contexts, and shows a hundred', { timeout: 60_000 }, async () => {
+    const bench = await openBench({
+      'p/W.flux': { states: [{ name: 'w', waiting: true, transitions: [{ event: 'e', to: 'd' }] }, { name: 'd' }] },
+    })
+    for (let started = 0; started < 10_200; started += 600)
+      await Promise.all(Array.from({ length: 600 }, () => bench.run('W')))
+    const { transitions, would, ...counts } = await bench.sendEvent({ event: 'e', dryRun: true })
+    expect(counts).toMatchObject({ matched: 10_000, wouldMove: 10_000, wouldStart: 0, wouldIgnore: 0, sampled: true })
+    expect(transitions).toHaveLength(10_000)
+    expect(would?.map(({ contextId }) => contextId)).toEqual(Array.from({ length: 100 }, (_, index) => index + 1))
+  })
+
+  test('is bounded by moves', async () => {
+    const bench = await open()
+    const { would } = await bench.execute({
+      package: 'p',
+      fluxName: 'Loop',
+      dryRun: true,
+      assume: { until: '2027-01-01' },
+    })
+    expect(only(would)).toMatchObject({ stopped: 'moves' })
+    expect(only(would).entered.length).toBe(10_000)
+  })
+
+  test('takes the time and the chance that are assumed', async () => {
+    const bench = await openBench({
+      'p/R.flux': {
+        output: [
+          { name: 'r', type: 'double' },
+          { name: 't', type: 'double' },
+        ],
+        states: [
+          {
+            name: 's',
+            action: {
+              lines: [
+                { type: 'set', expression: 'random()', evaluate: true, to: ['r'] },
+                { type: 'set', expression: 'now()', evaluate: true, to: ['t'] },
+              ],
+            },
+          },
+        ],
+      },
+    })
+    const rehearsed = async (random: string) =>
+      only((await bench.execute({ package: 'p', fluxName: 'R', dryRun: true, assume: { now: 1e12, random } })).would)
+        .changed
+    const [one, other, third] = [await rehearsed('a'), await rehearsed('a'), await rehearsed('b')]
+    expect(one).toEqual(other)
+    expect(one).not.toEqual(third)
+    expect(one).toContainEqual({ pointer: '/output/t', from: null, to: 1e12 })
+  })
+
+  test('stores nothing, counts nothing, and remembers no key', async () => {
+    const bench = await open()
+    const contextId = await bench.run('Pay', { order: 'a' })
+    await bench.idle()
+    const before = await stored(bench)
+    const dry = { dryRun: true, idempotencyKey: 'k' }
+    await bench.execute({ package: 'p', fluxName: 'Pay', input: { order: 'b' }, ...dry })
+    await bench.sendEvent({ event: 'pay', contextId, ...dry })
+    await bench.sendEvent({ event: 'pay', eventId: 'k', dryRun: true })
+    await bench.sendEvent({ event: 'unknown', ttl: 60, dryRun: true })
+    await bench.sendEvent({ event: 'pay', key: 'c', orStart: { fluxName: 'Pay', input: { order: 'c' } }, dryRun: true })
+    await bench.terminate({ contextId, ...dry })
+    await bench.addTags({ contextId, tag: ['x'], ...dry })
+    await bench.pause({ contextId, ...dry })
+    await bench.startOperation({ filter: {}, do: 'terminate', dryRun: true })
+    await bench.idle()
+    expect(await stored(bench)).toBe(before)
+    await bench.terminate({ contextId, idempotencyKey: 'k' })
+    const ended = await stored(bench)
+    // Under its key it was carried out: that is what a repeat is told.
+    expect(await bench.terminate({ contextId, ...dry })).toMatchObject({
+      message: `terminated context ${contextId}`,
+      would: [],
+    })
+    await expect(bench.terminate({ contextId, dryRun: true })).rejects.toMatchObject({ failure: { kind: 'conflict' } })
+    expect(only((await bench.retry({ contextId, dryRun: true })).would)).toMatchObject({
+      from: 'Wait',
+      to: 'Wait',
+      status: 'WAITING_UNTIL',
+    })
+    expect(await stored(bench)).toBe(ended)
+  })
+
+  test('is needed where something is assumed', async () => {
+    const bench = await open()
+    await expect(bench.terminate({ contextId: 1, assume: {} })).rejects.toMatchObject({
+      failure: { kind: 'malformed', detail: 'assume must be given with dryRun' },
+    })
+  })
+})
+
+describe('a version', () => {
+  test('lets one of many calls at once have its effect', async () => {
+    const bench = await open()
+    const contextId = await bench.run('Pay', { order: 'a' })
+    const tried = await Promise.allSettled(
+      Array.from({ length: 20 }, () => bench.sendEvent({ event: 'pay', contextId, version: 1 })),
+    )
+    expect(tried.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
+    for (const one of tried)
+      if (one.status === 'rejected')
+        expect(one.reason).toMatchObject({ failure: { kind: 'versionMismatch', version: 2 } })
+  })
+
+  test('is judged by every call to one context, rehearsed ones, too', async () => {
+    const bench = await open()
+    const contextId = await bench.run('Pay', { order: 'a' })
+    const other = { version: 7 }
+    const mismatch = { failure: { kind: 'versionMismatch', version: 1 } }
+    for (const call of ['terminate', 'pause', 'resume', 'retry'] as const) {
+      await expect(bench[call]({ contextId, ...other })).rejects.toMatchObject(mismatch)
+      await expect(bench[call]({ contextId, ...other, dryRun: true })).rejects.toMatchObject(mismatch)
+    }
+    for (const call of ['addTags', 'removeTags'] as const)
+      await expect(bench[call]({ contextId, tag: ['t'], ...other })).rejects.toMatchObject(mismatch)
+    await expect(bench.sendEvent({ event: 'pay', key: 'a', fluxName: 'Pay', ...other })).rejects.toMatchObject(mismatch)
+    const orStart = { fluxName: 'Pay', input: { order: 'new' } }
+    await expect(bench.sendEvent({ event: 'pay', key: 'new', orStart, ...other })).rejects.toMatchObject({
+      failure: { kind: 'notFound' },
+    })
+    await expect(bench.sendEvent({ event: 'pay', ...other })).rejects.toMatchObject({ failure: { kind: 'malformed' } })
+    expect(await bench.addTags({ contextId, tag: ['t'], version: 1 })).toMatchObject({
+      message: "added 't' to context 1",
+    })
+    expect(outputs(await bench.getContext({ contextId }))).toMatchObject({ late: false })
+  })
+})
