@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { CONTEXT_STATUSES } from '../model/context.ts'
 import { component } from './call.ts'
 import { contextAnswer } from './contexts.ts'
-import { contextId, count, countField, data, flag, integer, moment, object, orNull, text, time } from './fields.ts'
+import { contextId, count, countField, data, flag, integer, moment, orNull, text, time } from './fields.ts'
 
 /** In the query of a call. */
 export const dryRun = orNull(flag('')).describe(
@@ -74,7 +74,7 @@ const would = component(
         'What the view would show otherwise: `/input/…`, `/output/…`, `/states/<name>/…`, `/tags`; 200 at most',
       ),
     steps: z.array(started).describe('The attempts of steps that would start'),
-    children: z.array(z.object({ package: text, fluxName: text, input: object })),
+    children: z.array(z.object({ package: text, fluxName: text, input: data })),
     child: z
       .object({ contextId: contextId.nullable(), fluxName: text, state: text })
       .exactOptional()

@@ -33,7 +33,7 @@ const MAX_MOVES = 10_000
 const MAX_STEPS = 60_000_000
 /** Contexts, and their characters, that are remembered. */
 const MAX_CONTEXTS = 1000
-const MAX_CHARACTERS = 32 * 1024 * 1024
+const MAX_CHARACTERS = 8 * 1024 * 1024
 /** Contexts that would be started, at most. */
 const MAX_NEW = 2 ** 20
 

@@ -1,6 +1,7 @@
 // Rehearsed calls: what they say, that nothing happens, and versions that calls name.
 import { describe, expect, test } from 'vitest'
 import type { Would } from '../../../src/api/rehearsal.ts'
+import { ANONYMOUS } from '../../../src/model/caller.ts'
 import { openBench, outputs, type Bench } from '../../support/engine.ts'
 
 const PAY = {
@@ -168,6 +169,30 @@ describe('a rehearsal', () => {
       .would
     expect(ended?.map(({ fluxName, to }) => [fluxName, to])).toEqual([['Pay', 'Done']])
     expect(only(ended).changed).toContainEqual({ pointer: '/output/charged', from: null, to: 'no' })
+  })
+
+  test('shows no relatives of services that its caller may not read', async () => {
+    const bench = await openBench({
+      'p/Parent.flux': {
+        secured: true,
+        states: [
+          { name: 'a', action: { type: 'invokeFlux', name: 'Child' }, transitions: [{ to: 'b' }] },
+          { name: 'b' },
+        ],
+      },
+      'p/Child.flux': {
+        states: [{ name: 'w', waiting: true, transitions: [{ event: 'go', to: 'd' }] }, { name: 'd' }],
+      },
+    })
+    const parent = await bench.run('Parent')
+    await bench.idle()
+    const go = { event: 'go', contextId: parent + 1, dryRun: true }
+    expect((await bench.sendEvent(go)).would?.map(({ fluxName, to }) => [fluxName, to])).toEqual([
+      ['Parent', 'b'],
+      ['Child', 'd'],
+    ])
+    const { would } = await bench.engine.api(ANONYMOUS).sendEvent(go)
+    expect(would?.map(({ fluxName }) => fluxName)).toEqual(['Child'])
   })
 
   test('of an event for all counts, starts, and shows what it triggers', async () => {
