@@ -189,6 +189,7 @@ function sharing(origins: readonly string[], guard: OriginGuard): MiddlewareHand
     origin: origins.includes('*') ? '*' : [...origins],
     allowMethods: ['GET', 'POST', 'PUT', 'DELETE', 'PATCH'],
     exposeHeaders: [
+      'etag',
       'idempotency-replayed',
       'link',
       'location',
@@ -202,7 +203,7 @@ function sharing(origins: readonly string[], guard: OriginGuard): MiddlewareHand
   }
   const calls = cors({
     ...options,
-    allowHeaders: ['authorization', 'content-type', 'idempotency-key', 'last-event-id', 'prefer'],
+    allowHeaders: ['authorization', 'content-type', 'idempotency-key', 'if-match', 'last-event-id', 'prefer'],
   })
   const webhooks = cors(options)
   return async (c, next) => {
