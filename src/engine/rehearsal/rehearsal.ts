@@ -253,7 +253,7 @@ export class Rehearsal {
 
 function answerOf(outcome: AssumedOutcome, step: StepAnswer): Input {
   if ('result' in outcome) return { type: 'DONE', result: outcome.result, ...step }
-  const { type, message } = outcome.error
+  const { type = 'Error', message = '' } = outcome.error
   return { type: 'FAIL', error: actionError(type, message), ...step }
 }
 
