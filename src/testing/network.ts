@@ -1,6 +1,7 @@
 // testing: what answers the requests of `Http.request`, `Webhooks.send` and `onEnd` in a test. None leaves the process.
 import { Readable } from 'node:stream'
 import { messageOf } from '../model/error-message.ts'
+import type { Json } from '../model/json/value.ts'
 import { alternatives } from '../model/nearest.ts'
 import { HttpError } from '../steps/builtin/http/call.ts'
 import type { HttpResponse } from '../steps/builtin/http/answer.ts'
@@ -22,9 +23,7 @@ export class FakeNetwork {
   }
 
   readonly exchange: Exchange = async ({ method, url: { href }, headers, body }) => {
-    const type = headers.get('content-type') ?? ''
-    const text = body === null ? null : body.toString()
-    const data = text !== null && /[/+]json\b/.test(type) ? JSON.parse(text) : text
+    const data = body && dataOf(body.toString(), headers)
     const request = { method, url: href, headers: Object.fromEntries(headers), body: data, at: this.#now() }
     const place = this.sent.push({ ...request, status: null }) - 1
     const fake = this.#fakeOf(href)
@@ -46,6 +45,15 @@ export class FakeNetwork {
 }
 
 const OK = 200
+
+/** The data of a JSON body; else its text. */
+export function dataOf(text: string, headers: Headers): Json {
+  try {
+    return /[/+]json\b/.test(headers.get('content-type') ?? '') ? JSON.parse(text) : text
+  } catch {
+    return text
+  }
+}
 
 /** An error of the network has a code, as those of Node. */
 function networkError(error: unknown): never {

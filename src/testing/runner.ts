@@ -14,8 +14,7 @@ import type { Flux, FunctionCall, StepRunner } from '../ports/steps.ts'
 import { builtInClasses } from '../steps/builtin/builtin.ts'
 import type { HttpOptions } from '../steps/builtin/http/request.ts'
 import { MAX_RESULT_BYTES } from '../steps/runner.ts'
-import { inTurn } from './in-turn.ts'
-import type { RunningSteps } from './running-steps.ts'
+import type { UnderWay } from './idle.ts'
 import type { FakeFunction, FunctionCallSeen } from './types.ts'
 
 export interface TestRunnerParts {
@@ -24,10 +23,10 @@ export interface TestRunnerParts {
   readonly runner: StepRunner
   readonly clock: Clock
   readonly http: HttpOptions
-  readonly running: RunningSteps
 }
 
-export function testRunner({ services, runner, clock, http, running }: TestRunnerParts) {
+export function testRunner({ services, runner, clock, http }: TestRunnerParts) {
+  const running = new RunningSteps()
   const fakes = new Map<string, FakeFunction>()
   const calls: { readonly names: readonly string[]; readonly call: FunctionCallSeen }[] = []
   const builtIns = builtInClasses(http)
@@ -71,6 +70,8 @@ export function testRunner({ services, runner, clock, http, running }: TestRunne
 
   return {
     steps,
+    /** What the clock waits for. */
+    underWay: running.underWay,
     /** See `TestRuntime`. @throws Error when no service calls such a function */
     fake(name: string, given: FakeFunction | readonly unknown[]) {
       check(name)
@@ -96,4 +97,71 @@ export const functionsOf = (services: readonly CompiledFlux[]): ReadonlySet<stri
 const namesOf = ({ package: owner, className, methodName }: Omit<FunctionCall, 'args' | 'flux'>) => {
   const path = `${className}.${methodName}`
   return [`${owner}/${path}`, path]
+}
+
+/**
+ * Gives the next result at each call: what a function returns, throws what is an Error. `what`: that which has them, for
+ * the error when there are no more.
+ */
+export function inTurn<Given extends unknown[]>(
+  results: readonly unknown[],
+  what: string,
+): (...given: Given) => unknown {
+  let count = 0
+  return (...given) => {
+    if (count === results.length) throw new Error(`${what} has ${count} results, and none for another call`)
+    const result = results[count]
+    count += 1
+    if (result instanceof Error) throw result
+    return typeof result === 'function' ? Reflect.apply(result, null, given) : result
+  }
+}
+
+/** Real time after which a test does not wait any longer for a function, milliseconds. */
+const MAX_RUN_MS = 30_000
+
+/** Functions and scripts that run as they are: the simulated clock stands still until they have ended. */
+class RunningSteps {
+  readonly #names: string[] = []
+  /** To be called when one has ended. */
+  readonly #listeners = new Set<() => void>()
+
+  /** Runs it as one that is waited for. `name`: for people. */
+  async during<T>(name: string, run: () => Promise<T>): Promise<T> {
+    this.#names.push(name)
+    try {
+      return await run()
+    } finally {
+      this.#remove(name)
+    }
+  }
+
+  /** Runs a part of that one for which the clock may have to move on. */
+  async outside<T>(name: string, run: () => Promise<T>): Promise<T> {
+    this.#remove(name)
+    try {
+      return await run()
+    } finally {
+      this.#names.push(name)
+    }
+  }
+
+  /** The end of the next one; null: none runs. It rejects when none ends. */
+  readonly underWay: UnderWay = () => {
+    if (this.#names.length === 0) return null
+    return new Promise<void>((resolve, reject) => {
+      const late = `${this.#names.join(', ')}: no result within ${MAX_RUN_MS / 1000} s of real time; fake it instead`
+      const timer = setTimeout(() => reject(new Error(late)), MAX_RUN_MS)
+      this.#listeners.add(() => {
+        clearTimeout(timer)
+        resolve()
+      })
+    })
+  }
+
+  #remove(name: string) {
+    this.#names.splice(this.#names.indexOf(name), 1)
+    for (const listener of this.#listeners) listener()
+    this.#listeners.clear()
+  }
 }

@@ -16,12 +16,10 @@ import { stepRunner } from '../steps/runner.ts'
 import { Coverage, pathOf } from './coverage.ts'
 import { FakeNetwork } from './network.ts'
 import { testRunner } from './runner.ts'
-import { RunningSteps } from './running-steps.ts'
-import { secretsOf } from './secrets.ts'
 import { SimulatedClock } from './simulated-clock.ts'
 import type { SendOptions, TestMove, TestOptions, TestRuntime } from './types.ts'
 import { webhookCaller } from './webhooks.ts'
-import { openWorld } from './world.ts'
+import { openWorld, secretsOf } from './world.ts'
 
 export type * from './types.ts'
 
@@ -51,7 +49,8 @@ export async function createTestRuntime<Services extends ServicesOf<Services> = 
   const loaded = await loadServices([actors].flat(), options.log)
   const faults = loaded.report.filter(({ severity }) => severity === 'fault')
   const lines = faults.map(
-    ({ file, line, column, pointer, reason }) => `${file}:${line}:${column} #${pointer}: ${reason}`,
+    ({ file, line, column, pointer, reason }) =>
+      `${line === undefined ? file : `${file}:${line}:${column}`} #${pointer}: ${reason}`,
   )
   if (lines.length > 0) {
     loaded.runner.close()
@@ -102,7 +101,7 @@ export async function openTestRuntime<Services extends ServicesOf<Services> = An
     },
     idle: () => clock.idle(),
     crash: () => world.crash(),
-    coverage: () => coverage.report(loaded.catalog.all()),
+    coverage: () => Object.fromEntries(loaded.catalog.all().map((flux) => [pathOf(flux), coverage.of(flux)])),
     close: () => world.close(),
   }
 }
@@ -115,11 +114,10 @@ async function openParts(
   const begin = momentOf(now)
   if (begin === null) throw new TypeError(`now must be a time in ISO 8601 or epoch milliseconds, not ${now}`)
   const clock = new SimulatedClock(begin)
-  const running = new RunningSteps()
-  clock.underWay.add(running.underWay)
   const network = new FakeNetwork(() => clock.now())
   const http = { allowPrivate: true, exchange: network.exchange, now: () => clock.now() }
-  const runner = testRunner({ services: catalog.all(), runner: real, clock, http, running })
+  const runner = testRunner({ services: catalog.all(), runner: real, clock, http })
+  clock.underWay.add(runner.underWay)
   const secrets = secretsOf(values)
   const moves: TestMove[] = []
   const signals: Signals = {

@@ -3,6 +3,7 @@ import { createWebhookApp } from '../http/app.ts'
 import { MAX_PARTS, memoryOf } from '../main/limits.ts'
 import type { Log } from '../ports/log.ts'
 import type { ServiceSecrets } from '../ports/secrets.ts'
+import { dataOf } from './network.ts'
 import type { SimulatedClock } from './simulated-clock.ts'
 import type { WebhookAnswer, WebhookRequest } from './types.ts'
 import { SETTINGS, type World } from './world.ts'
@@ -48,7 +49,5 @@ export const webhookCaller =
 
 async function readAnswer(response: Response): Promise<WebhookAnswer> {
   const { status, headers } = response
-  const text = await response.text()
-  const isJson = /[/+]json\b/.test(headers.get('content-type') ?? '')
-  return { status, headers: Object.fromEntries(headers), body: isJson ? JSON.parse(text) : text }
+  return { status, headers: Object.fromEntries(headers), body: dataOf(await response.text(), headers) }
 }

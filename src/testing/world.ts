@@ -3,8 +3,10 @@ import { localAlarm } from '../alarms/local.ts'
 import { createEngine, type EngineParts } from '../engine/engine.ts'
 import { drawnFrom } from '../engine/idempotency/kept-answer.ts'
 import { limitsOf, memoryOf } from '../main/limits.ts'
+import { SecretRedactor } from '../model/secret-redactor.ts'
 import type { Clock } from '../ports/clock.ts'
 import { atEachLevel, type Log } from '../ports/log.ts'
+import type { ServiceSecrets } from '../ports/secrets.ts'
 import { readSettings } from '../settings.ts'
 import { Memory } from '../store/memory/memory.ts'
 import { MemoryStore } from '../store/memory/memory-store.ts'
@@ -12,6 +14,13 @@ import type { SimulatedClock } from './simulated-clock.ts'
 
 /** Those of a server, if nothing is set. */
 export const SETTINGS = readSettings({})
+
+/** Values of `$secrets`, by name. They may change later. */
+export const secretsOf = (values: { readonly [name: string]: string }): ServiceSecrets => ({
+  get: (name) => values[name] ?? null,
+  fault: (name) => ({ reason: `there is no secret ${name}`, isTwofold: false }),
+  redactor: () => SecretRedactor.ofSecrets(Object.values(values)),
+})
 
 /** The parts of an engine of a test, with the limits of a server. Nothing is deleted, unless a retention is given. */
 export const engineParts = (

@@ -3,11 +3,11 @@ import { FluxError } from '../../model/failure.ts'
 import { messageOf } from '../../model/error-message.ts'
 import { isObject, toJson, type Json } from '../../model/json/value.ts'
 import { pathOf, type Coverage } from '../coverage.ts'
-import { inTurn } from '../in-turn.ts'
+import { inTurn } from '../runner.ts'
 import { openTestRuntime, type LoadedServices } from '../runtime.ts'
 import type { TestMove, TestRuntime, WebhookAnswer } from '../types.ts'
 import { mismatchesOf, type Mismatch } from './match.ts'
-import { serviceIn, type ReadScenario } from './read.ts'
+import type { ReadScenario } from './read.ts'
 import {
   COMMAND_NAMES,
   STEPS,
@@ -47,7 +47,7 @@ export async function runScenario(
   let pointer = '/start'
   try {
     fakeAll(test, scenario)
-    const { start, play } = playOn(test, loaded, read)
+    const { start, play } = playOn(test, read)
     if (scenario.start) await start(scenario.start)
     for (const [index, step] of scenario[STEPS].entries()) {
       pointer = `/${STEPS}/${index}`
@@ -83,12 +83,11 @@ const answerOf = ({ error, ...answer }: AnswerGiven) =>
   error === undefined ? answer : Object.assign(new Error(error), { code: error })
 
 /** What starts the service, and plays a step. */
-function playOn(test: TestRuntime, { catalog }: LoadedServices, { flux }: ReadScenario) {
+function playOn(test: TestRuntime, { flux, services }: ReadScenario) {
   let own: number | null = null
   let answer: WebhookAnswer | null = null
 
-  const serviceOf = (name: string | undefined) =>
-    pathOf((name === undefined ? null : serviceIn(catalog, flux.package, name)) ?? flux)
+  const serviceOf = (name = '') => pathOf(services.get(name) ?? flux)
 
   /** The context of the service; of another one, the newest. Null: there is none. */
   async function contextOf(service?: string) {

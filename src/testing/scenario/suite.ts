@@ -1,7 +1,6 @@
 // testing/scenario: all scenarios of a folder: finds their files, and runs them one after the other.
 import { readdir } from 'node:fs/promises'
 import { join, sep } from 'node:path'
-import type { CompiledFlux } from '../../definitions/flux.ts'
 import { pathBelow } from '../../definitions/load-report.ts'
 import type { Fault } from '../../definitions/report.ts'
 import { isIgnored } from '../../definitions/source/files.ts'
@@ -37,30 +36,23 @@ export interface SuiteOptions {
 export async function openSuite({ folders, within, filter, log }: SuiteOptions) {
   const loaded = await loadServices(folders, log)
   const { catalog, runner, report } = loaded
+  const all = catalog.all()
   const coverage = new Coverage()
-  const lists = await Promise.all((within === null ? folders : [within]).map(scenariosIn))
-  const below = within === null ? '' : `${pathBelow(folders, within)}/`
-  const isBelow = (path: string) => below === '' || below === './' || path.startsWith(below)
+  const below = within === null ? '.' : pathBelow(folders, within)
 
   async function resultOf(file: string): Promise<ScenarioResult | null> {
     const path = pathBelow(folders, file)
-    const [owner = ''] = path.split('/', 1)
-    const read = readScenario(file, owner, catalog)
-    const about =
-      'faults' in read
-        ? { scenario: path, service: null }
-        : { scenario: read.scenario.name, service: pathOf(read.flux) }
-    if (![about.scenario, about.service ?? '', path].some((text) => text.includes(filter))) return null
+    const read = readScenario(file, path.split('/', 1).join(), all)
+    const isRead = 'scenario' in read
+    const about = isRead
+      ? { scenario: read.scenario.name, service: pathOf(read.flux) }
+      : { scenario: path, service: null }
+    if (!`${about.scenario}\n${about.service}\n${path}`.includes(filter)) return null
     const began = performance.now()
-    const failure = 'faults' in read ? faultsFailure(read.faults) : await runScenario(loaded, read, coverage)
-    const place = failure && 'placeOf' in read ? read.placeOf(failure.pointer ?? '') : null
-    return {
-      ...about,
-      file,
-      ok: failure === null,
-      milliseconds: Math.round((performance.now() - began) * 100) / 100,
-      failure: failure && { ...failure, ...place },
-    }
+    const failure = isRead ? await runScenario(loaded, read, coverage) : faultsFailure(read.faults)
+    const milliseconds = Math.round((performance.now() - began) * 100) / 100
+    const place = isRead && failure && read.placeOf(failure.pointer ?? '')
+    return { ...about, file, ok: failure === null, milliseconds, failure: failure && { ...failure, ...place } }
   }
 
   return {
@@ -68,12 +60,13 @@ export async function openSuite({ folders, within, filter, log }: SuiteOptions) 
     report,
     coverage,
     /** The services that are to be covered. */
-    services: catalog.all().filter((flux: CompiledFlux) => isBelow(catalog.fileOf(flux))),
+    services: all.filter((flux) => below === '.' || catalog.fileOf(flux).startsWith(`${below}/`)),
     async *run() {
-      for (const file of lists.flat()) {
-        const result = await resultOf(file)
-        if (result) yield result
-      }
+      for (const folder of within === null ? folders : [within])
+        for (const file of await scenariosIn(folder)) {
+          const result = await resultOf(file)
+          if (result) yield result
+        }
     },
     close: () => runner.close(),
   }
