@@ -20,10 +20,6 @@ export class Coverage {
   }
 
   of(flux: CompiledFlux): ServiceCoverage {
-    const split = (all: readonly (readonly [name: string, isTaken: boolean])[]) => {
-      const names = (wanted: boolean) => all.flatMap(([name, isTaken]) => (isTaken === wanted ? name : []))
-      return { taken: names(true), never: names(false) }
-    }
     return {
       states: split(flux.states.map(({ name }) => [name, this.isTaken(flux, name)])),
       transitions: split(
@@ -43,3 +39,8 @@ export const pathOf = ({ package: owner, fluxName }: SignalledService): string =
 
 const keyOf = (service: SignalledService, state: string, transition?: number) =>
   JSON.stringify([pathOf(service), state, transition])
+
+function split(all: readonly (readonly [name: string, isTaken: boolean])[]) {
+  const names = (wanted: boolean) => all.flatMap(([name, isTaken]) => (isTaken === wanted ? name : []))
+  return { taken: names(true), never: names(false) }
+}
