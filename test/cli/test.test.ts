@@ -76,6 +76,12 @@ describe('actorflux test', () => {
     })
   })
 
+  test('exits with 1 where there is no service', async () => {
+    const { code, out, err } = await run([join(await open(), 'p')])
+    expect({ code, out }).toEqual({ code: 1, out: [] })
+    expect(err.join()).toContain('no service was found')
+  })
+
   test.each([
     [['nowhere'], 'there is no folder nowhere'],
     [['--min', 'all'], '--min must be a number from 0 to 100'],
