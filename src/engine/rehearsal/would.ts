@@ -24,14 +24,31 @@ export interface RehearsedContext {
   readonly steps: Would['steps']
   /** The number of the attempts that would start. */
   started: number
-  readonly children: ContextId[]
   onEnd: string | null
   /** Its end was assumed: it is not shown. */
   isAssumed: boolean
   isStopped: boolean
   /** How often each state has acted, by name. */
   readonly acted: Map<string, number>
+  /** The last child that it was found to wait for. */
+  child: ContextId | null
+  /** As it was when it was offered unclaimed events; null: it was not yet. */
+  offered: KnownContext | null
 }
+
+export const contextOf = (before: RehearsedContext['before'], now: KnownContext): RehearsedContext => ({
+  before,
+  now,
+  entered: [],
+  steps: [],
+  started: 0,
+  onEnd: null,
+  isAssumed: false,
+  isStopped: false,
+  acted: new Map(),
+  child: null,
+  offered: before?.record === now.record ? now : null,
+})
 
 type Contexts = ReadonlyMap<ContextId, RehearsedContext>
 
@@ -52,21 +69,26 @@ export function stepShown(record: ContextRecord, flux: CompiledFlux): Would['ste
   }
 }
 
-/** What the rehearsal has found of the contexts, in the order of their ids; new ones come last. */
-export function wouldOf(contexts: Contexts): Would[] {
-  const sorted = [...contexts].sort(([one], [other]) => one - other)
-  return sorted.flatMap(([, context]) => (context.isAssumed ? [] : entryOf(context, contexts)))
+/**
+ * What would become of the contexts, in the order of their ids; new ones come last. `isVisible`: whether the caller may
+ * see contexts of that service.
+ */
+export function wouldOf(all: Contexts, isVisible: (flux: CompiledFlux) => boolean): Would[] {
+  const sorted = [...all].filter(([, { now }]) => isVisible(now.flux)).sort(([one], [other]) => one - other)
+  const contexts = new Map(sorted)
+  return sorted.flatMap(([, context]) => (isShown(context) ? entryOf(context, contexts) : []))
 }
+
+const isShown = ({ isAssumed, before, now }: RehearsedContext) => !isAssumed && before?.record !== now.record
 
 function entryOf(context: RehearsedContext, contexts: Contexts): Would {
   const { before, now, entered, steps, onEnd, isStopped } = context
   const { record, flux } = now
   const redactor = redactorOf(record, flux)
   const known = (id: ContextId | null) => (id === null ? undefined : contexts.get(id))
-  const children = context.children.flatMap((id) => {
-    const child = known(id)
-    if (!child) return []
-    const { record: own, flux: service } = child.now
+  const children = [...contexts.values()].flatMap((other) => {
+    const { record: own, flux: service } = other.now
+    if (other.before !== null || own.parent?.id !== record.id) return []
     const input = redactorOf(own, service).values(service.input, own.input)
     return { package: own.package, fluxName: own.fluxName, input }
   })
