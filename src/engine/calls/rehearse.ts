@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Told } from '../../api/calls.ts'
 import type { EventAnswer } from '../../api/events.ts'
-import { MAX_SAMPLED, MAX_SHOWN, type Assumptions, type Rehearsed } from '../../api/rehearsal.ts'
+import { MAX_SAMPLED, type Assumptions, type Rehearsed } from '../../api/rehearsal.ts'
 import { NO_SIGNALS } from '../contexts/deps.ts'
 import { BroadcastRun } from '../fanout/broadcast-run.ts'
 import type { BroadcastEvent } from '../fanout/broadcast-rows.ts'
@@ -44,7 +44,9 @@ export function rehearse<A extends object>(
     }
     const { answer, replayed } = await handle(dry)
     await rehearsal.goOn()
-    const would = wouldOf(rehearsal.contexts, isReadable(env)).slice(0, MAX_SHOWN)
+    // Relatives of a context may be of services that the caller may not read.
+    const readable = [...rehearsal.contexts].filter(([, { now }]) => isReadable(env)(now.flux))
+    const would = wouldOf(new Map(readable))
     const whole = withoutNewIds({ ...answer, dryRun: true as const, ...counts, would }, (id) => rehearsal.isNew(id))
     return { answer: whole, rehearsed: true, ...(replayed && { replayed }) }
   })

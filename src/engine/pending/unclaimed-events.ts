@@ -15,6 +15,8 @@ import { LookUps, type FoundEvent, type Offered } from './matching.ts'
 import { homeIn, lookupRowsOf, UnclaimedStore, type UnclaimedEvent, type UnclaimedRow } from './unclaimed-store.ts'
 
 interface UnclaimedEventsParts extends Deps {
+  /** null: no other server can be there. */
+  readonly beat: number | null
   readonly mailboxes: Mailboxes
   readonly given: EngineParts
 }
@@ -109,6 +111,7 @@ export class UnclaimedEvents {
     }
     await this.#requireRoom(added)
     if (!(await this.#unclaimed.add(added, write && ((rows) => write(told, rows))))) return null
+    this.#lookUps.hurry()
     // A context may have come to wait while it was written.
     await this.#announce(added, null)
     return told

@@ -38,7 +38,7 @@ const MAX_MOVES = 10_000
 const MAX_STEPS = 60_000_000
 /** Contexts, and their characters, that are remembered. */
 const MAX_CONTEXTS = 1000
-const MAX_CHARACTERS = 32 * 1024 * 1024
+const MAX_CHARACTERS = 8 * 1024 * 1024
 /** Contexts that would be started, at most. */
 const MAX_NEW = 2 ** 20
 
@@ -292,7 +292,7 @@ export class Rehearsal {
 
 function answerOf(outcome: AssumedOutcome, step: StepAnswer): Input {
   if ('result' in outcome) return { type: 'DONE', result: outcome.result, ...step }
-  const { type, message } = outcome.error
+  const { type = 'Error', message = '' } = outcome.error
   return { type: 'FAIL', error: actionError(type, message), ...step }
 }
 

@@ -265,6 +265,30 @@ describe('a rehearsal', () => {
     await expect(bench.sendEvent(large)).rejects.toMatchObject({ failure: { kind: 'tooLarge' } })
   })
 
+  test('shows no relatives of services that its caller may not read', async () => {
+    const bench = await openBench({
+      'p/Parent.flux': {
+        secured: true,
+        states: [
+          { name: 'a', action: { type: 'invokeFlux', name: 'Child' }, transitions: [{ to: 'b' }] },
+          { name: 'b' },
+        ],
+      },
+      'p/Child.flux': {
+        states: [{ name: 'w', waiting: true, transitions: [{ event: 'go', to: 'd' }] }, { name: 'd' }],
+      },
+    })
+    const parent = await bench.run('Parent')
+    await bench.idle()
+    const go = { event: 'go', contextId: parent + 1, dryRun: true }
+    expect((await bench.sendEvent(go)).would?.map(({ fluxName, to }) => [fluxName, to])).toEqual([
+      ['Parent', 'b'],
+      ['Child', 'd'],
+    ])
+    const { would } = await bench.engine.api(ANONYMOUS).sendEvent(go)
+    expect(would?.map(({ fluxName }) => fluxName)).toEqual(['Child'])
+  })
+
   test('of an event for all counts, starts, and shows what it triggers', async () => {
     const bench = await open()
     const ids = [await bench.run('Pay', { order: 'a' }), await bench.run('Pay', { order: 'b' })]

@@ -12,7 +12,7 @@ import { openLmdbStore } from '../../../src/store/lmdb/store.ts'
 import { openBench, type Bench, type BenchOptions, type Files } from '../../support/engine.ts'
 import { openRedis } from '../../support/redis-store.ts'
 import { silent, SILENT_FEED } from '../../support/silent.ts'
-import { SimulatedClock } from '../../support/simulated-clock.ts'
+import { SimulatedClock } from '../../../src/testing/simulated-clock.ts'
 import { dumpOf, dumpOfEmbedded, RedisDump } from '../../support/store-dump.ts'
 import type { GeneratedCall, World } from './generated.ts'
 
