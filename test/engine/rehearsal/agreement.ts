@@ -226,12 +226,13 @@ function expectFits(would: Would, id: number, happened: Happened, about: string)
   expect(foreseen, about).toEqual(happenedTo(id, happened))
 }
 
+const factsOf = ({ fluxName, to, status, entered }: Pick<Would, 'fluxName' | 'to' | 'status' | 'entered'>) =>
+  JSON.stringify([fluxName, to, status, entered])
+
 /** Contexts that were started: which of them is which is told by what became of them. */
 function expectStarted(started: readonly Would[], ids: readonly number[], happened: Happened, about: string) {
   const left = [...ids]
   for (const would of started) {
-    const facts = ({ fluxName, to, status, entered }: Pick<Would, 'fluxName' | 'to' | 'status' | 'entered'>) =>
-      JSON.stringify([fluxName, to, status, entered])
     const fits = (id: number) => {
       try {
         expectFits(would, id, happened, about)
@@ -243,7 +244,7 @@ function expectStarted(started: readonly Would[], ids: readonly number[], happen
     const found = left.find(fits)
     if (found !== undefined) left.splice(left.indexOf(found), 1)
     else {
-      const alike = left.find((id) => facts(happenedTo(id, happened)) === facts(would)) ?? left[0]
+      const alike = left.find((id) => factsOf(happenedTo(id, happened)) === factsOf(would)) ?? left[0]
       if (alike === undefined) expect(would, `${about}, but was not`).toBe(null)
       else expectFits(would, alike, happened, about)
     }
@@ -277,7 +278,12 @@ function happenedTo(id: number, { before, after, stage }: Happened) {
     data: pruned(dataOf(view)),
     steps: stage.functions.calls
       .filter(({ contextId }) => contextId === id)
-      .map(({ contextId: _, arguments: args, ...call }) => ({ ...call, arguments: cut(hidden(args)) })),
+      .map(({ state, className, methodName, arguments: args }) => ({
+        state,
+        className,
+        methodName,
+        arguments: cut(hidden(args)),
+      })),
     children: children.map((one) => ({
       package: one.package,
       fluxName: one.fluxName,
@@ -374,10 +380,11 @@ function cut(value: Json): Json {
 /** As it is shown. */
 const hidden = (value: unknown): Json => JSON.parse(JSON.stringify(value).replaceAll(SECRET, REDACTED))
 
+const isEmpty = (item: Json) => item === null || (isObject(item) && Object.keys(item).length === 0)
+
 /** Without what is null or empty: a view shows what is declared, whether it has a value or not. */
 function pruned(value: Json): Json {
   if (!isObject(value)) return value
   const fields = Object.entries(value).map(([name, item]) => [name, pruned(item)] as const)
-  const isThere = (item: Json) => item !== null && !(isObject(item) && Object.keys(item).length === 0)
-  return Object.fromEntries(fields.filter(([, item]) => isThere(item)))
+  return Object.fromEntries(fields.filter(([, item]) => !isEmpty(item)))
 }
