@@ -27,14 +27,31 @@ export interface RehearsedContext {
   readonly steps: Would['steps']
   /** The number of the attempts that would start. */
   started: number
-  readonly children: ContextId[]
   onEnd: string | null
   /** Its end was assumed: it is not shown. */
   isAssumed: boolean
   isStopped: boolean
   /** How often each state has acted, by name. */
   readonly acted: Map<string, number>
+  /** The last child that it was found to wait for. */
+  child: ContextId | null
+  /** As it was when it was offered unclaimed events; null: it was not yet. */
+  offered: KnownContext | null
 }
+
+export const contextOf = (before: RehearsedContext['before'], now: KnownContext): RehearsedContext => ({
+  before,
+  now,
+  entered: [],
+  steps: [],
+  started: 0,
+  onEnd: null,
+  isAssumed: false,
+  isStopped: false,
+  acted: new Map(),
+  child: null,
+  offered: before?.record === now.record ? now : null,
+})
 
 type Contexts = ReadonlyMap<ContextId, RehearsedContext>
 
@@ -55,14 +72,14 @@ export function stepShown(record: ContextRecord, flux: CompiledFlux): Would['ste
   }
 }
 
-/** What the rehearsal has found of contexts, in the order of their ids; new ones come last. */
+/** What would become of the contexts, in the order of their ids; new ones come last. */
 export function wouldOf(contexts: Contexts): Would[] {
   const would: Would[] = []
   const sorted = [...contexts].sort(([one], [other]) => one - other)
   let left = MAX_ANSWER_CHARACTERS
   for (const [, context] of sorted) {
     if (would.length >= MAX_SHOWN || left <= 0) break
-    if (context.isAssumed) continue
+    if (!isShown(context)) continue
     const entry = entryOf(context, contexts)
     left -= sizeOf(entry, left)
     would.push(entry)
@@ -70,15 +87,15 @@ export function wouldOf(contexts: Contexts): Would[] {
   return would
 }
 
+const isShown = ({ isAssumed, before, now }: RehearsedContext) => !isAssumed && before?.record !== now.record
+
 function entryOf(context: RehearsedContext, contexts: Contexts): Would {
   const { before, now, entered, steps, onEnd, isStopped } = context
   const { record, flux } = now
   const redactor = redactorOf(record, flux)
   const known = (id: ContextId | null) => (id === null ? undefined : contexts.get(id))
-  const children = context.children.slice(0, MAX_ENTRIES).flatMap((id) => {
-    const child = known(id)
-    if (!child) return []
-    const { record: own, flux: service } = child.now
+  const started = [...contexts.values()].filter((one) => one.before === null && one.now.record.parent?.id === record.id)
+  const children = started.slice(0, MAX_ENTRIES).map(({ now: { record: own, flux: service } }) => {
     const input = redactorOf(own, service).values(service.input, own.input)
     return { package: own.package, fluxName: own.fluxName, input: cut(input).value }
   })
