@@ -176,18 +176,21 @@ describe('a rehearsal over HTTP', () => {
     expect((await pay(live, 999_999, {}, '&dryRun=true')).status).toBe(404)
   })
 
-  test('of an event for more than ten thousand contexts answers 200, and says that it is a sample', async () => {
-    const many = await openLive(
-      {},
-      { 'p/Order.flux': { ...ORDER, key: undefined }, 'p/fns.mjs': SERVICES['p/fns.mjs'] },
-    )
-    const lines = `${JSON.stringify({ fluxName: 'Order' })}\n`.repeat(10_100)
-    await many.call('POST', '/flux-api/p/executes', { body: lines, type: 'application/x-ndjson' })
-    const { status, json } = await many.call('POST', '/flux-api/event?dryRun=true', { body: { event: 'hold' } })
-    const { transitions, would, ...counts } = rehearsalAnswer.parse(json)
-    expect([status, counts]).toMatchObject([200, { matched: 10_000, wouldMove: 10_000, sampled: true }])
-    expect(would).toHaveLength(100)
-  })
+  test.skipIf(process.env['STORES'] === 'first')(
+    'of an event for more than ten thousand contexts answers 200, and says that it is a sample',
+    async () => {
+      const many = await openLive(
+        {},
+        { 'p/Order.flux': { ...ORDER, key: undefined }, 'p/fns.mjs': SERVICES['p/fns.mjs'] },
+      )
+      const lines = `${JSON.stringify({ fluxName: 'Order' })}\n`.repeat(10_100)
+      await many.call('POST', '/flux-api/p/executes', { body: lines, type: 'application/x-ndjson' })
+      const { status, json } = await many.call('POST', '/flux-api/event?dryRun=true', { body: { event: 'hold' } })
+      const { transitions, would, ...counts } = rehearsalAnswer.parse(json)
+      expect([status, counts]).toMatchObject([200, { matched: 10_000, wouldMove: 10_000, sampled: true }])
+      expect(would).toHaveLength(100)
+    },
+  )
 })
 
 describe('versions over HTTP', () => {
