@@ -15,8 +15,8 @@ const groups = Array.from({ length: Math.ceil(seeds.length / SEEDS_A_TEST) }, (_
 
 describe.each(storesOf(STAGES))('on %s, rehearsals come true', (kind) => {
   test.each(groups)('from seed %i on', { timeout: 300_000 }, async (...group) => {
-    let compared = 0
-    for (const seed of group) compared += (await playSeed(seed, kind)).rounds
-    expect(compared).toBeGreaterThan(0)
+    let foreseen = 0
+    for (const seed of group) foreseen += await playSeed(seed, kind)
+    if (group.length > 1) expect(foreseen).toBeGreaterThan(group.length)
   })
 })
