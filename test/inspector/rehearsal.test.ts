@@ -63,6 +63,13 @@ const FILES = {
       { name: 'Done' },
     ],
   },
+  'p/Rounds.flux': {
+    states: [
+      { name: 'Begin', transitions: [{ to: 'Rest' }] },
+      { name: 'Rest', waiting: true, transitions: [{ event: 'on', to: 'Over' }] },
+      { name: 'Over', transitions: [{ to: 'Begin' }] },
+    ],
+  },
   'p/Hostile.flux': {
     input: [{ name: HOSTILE }],
     states: [
@@ -152,7 +159,7 @@ describe('a form that is rehearsed', () => {
     expect(text).toContain('<h1>Rehearsal: Send pay</h1>')
     expect(sentences(text)).toEqual([`Pay ${id} would go from Wait to Charge, and run pay.charge there.`])
     expect(changes(text)).toEqual([['/states/Wait/input/amount', '–', '5']])
-    expect(facts(text)).toEqual([['step in Charge', 'pay.charge {"what":"a","password":"[redacted]"}']])
+    expect(facts(text)).toEqual([['starts in Charge', 'pay.charge {"what":"a","password":"[redacted]"}']])
     // That of the other event goes the same way.
     expect(way(text)).toEqual(['Wait → Charge: pay'])
     expect(text).not.toContain('open sesame')
@@ -186,9 +193,10 @@ describe('a form that is rehearsed', () => {
       'A new Pay would go from the start to Closed by way of Wait and Late, and complete there.',
     ])
     expect(way(long.text)).toEqual(['Wait → Late: after 1 min', 'Late → Closed'])
-    expect(facts(long.text)).toEqual([['webhook at its end', 'http://shop.example/b']])
+    expect(facts(long.text)).toEqual([['sends its end to', 'http://shop.example/b']])
     expect(long.text).toMatch(/<option value="86400000" selected/)
     expect((await post('/services/p/Pay/start', rehearse([['$wait', 'x']]))).status).toBe(400)
+    expect(way((await post('/services/p/Rounds/start', rehearse())).text)).toEqual(['Begin → Rest'])
     expect(await bench.countContexts({ status: ['all'] })).toMatchObject({ total: 1 })
   })
 
@@ -235,7 +243,7 @@ describe('a form that is rehearsed', () => {
     const waiting = await bench.run('Pay', { order: 'a' })
     const ended = await post(`/contexts/${waiting}/terminate`, rehearse([], 'Terminate'))
     expect(sentences(ended.text)).toEqual([`Pay ${waiting} would be terminated in Wait.`])
-    expect(facts(ended.text)).toEqual([['webhook at its end', 'http://shop.example/a']])
+    expect(facts(ended.text)).toEqual([['sends its end to', 'http://shop.example/a']])
     await post(shownForm(ended.text).action, shownForm(ended.text).fields)
     expect(await bench.getContext({ contextId: waiting })).toMatchObject({ status: 'TERMINATED' })
   })
@@ -248,7 +256,7 @@ describe('a form that is rehearsed', () => {
       `Pay ${id} would go from Wait to Help, and wait there for its child Helper, which would be in Ask.`,
       'A new Helper would go from the start to Ask, and wait for an event there.',
     ])
-    expect(facts(text)).toContainEqual(['child', 'p/Helper {"about":"a"}'])
+    expect(facts(text)).toContainEqual(['starts a child', 'p/Helper {"about":"a"}'])
   })
 
   test('is rehearsed each time that it is sent', async () => {

@@ -57,7 +57,7 @@ export async function rehearsalPage(
             rehearses
             tone={verb === 'Terminate' ? 'danger' : 'primary'}
           >
-            {context && faint(`It is done only if version ${context.version} is still the last.`)}
+            {context && faint(`It is done only if the context still has version ${context.version}.`)}
             <label class="row">
               Rehearse as if nothing else happened for
               <select name="$wait">
@@ -91,7 +91,9 @@ export async function rehearsalPage(
     ])
     const drawing = definition && (await drawingOf(hash, definition))
     const states = from === null ? entered : [from, ...entered]
-    const sent = drawing?.edges.find(({ edge }) => edge.to === entered[0] && edge.label === text('event'))
+    const sent = drawing?.edges.find(
+      ({ edge: { kind, to: next, label } }) => kind === 'event' && next === entered[0] && label === text('event'),
+    )
     const stays = states.map((state, index) => ({
       from: states[index - 1] ?? null,
       event: index === 1 ? sent?.edge.label : undefined,
@@ -103,14 +105,14 @@ export async function rehearsalPage(
         {drawing &&
           diagram(drawing, { context: way, hrefOf: () => '#changes' }, `The way of ${fullNameOf(named)} to ${to}`)}
         <Section id="changes" title="It would change">
-          <Table columns={CHANGES} rows={changed} empty={faint('Nothing that is shown.')} />
+          <Table columns={CHANGES} rows={changed} empty={faint('No data.')} />
         </Section>
         {factList([
           ...steps.map(({ state, kind, className, methodName, arguments: given }) =>
-            begun(`step in ${state}`, className ? `${className}.${methodName}` : kind, given),
+            begun(`starts in ${state}`, className ? `${className}.${methodName}` : kind, given),
           ),
-          ...children.map((child) => begun('child', fullNameOf(child), child.input)),
-          ['webhook at its end', onEnd],
+          ...children.map((child) => begun('starts a child', fullNameOf(child), child.input)),
+          ['sends its end to', onEnd],
         ])}
       </>
     )
