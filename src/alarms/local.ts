@@ -11,7 +11,14 @@ const RETRY_MS = 1000
  */
 const MAX_SLEEP_MS = 60_000
 
-export function localAlarm({ clock, log }: { readonly clock: Clock; readonly log: Log }): AlarmClock {
+export interface LocalAlarmOptions {
+  readonly clock: Clock
+  readonly log: Log
+  /** Longest delay of one timer, milliseconds: one that is never set needs no bound. */
+  readonly maxSleepMs?: number
+}
+
+export function localAlarm({ clock, log, maxSleepMs = MAX_SLEEP_MS }: LocalAlarmOptions): AlarmClock {
   let ring: (() => Promise<number | null>) | null = null
   let due = Infinity
   let cancel: (() => void) | null = null
@@ -20,7 +27,7 @@ export function localAlarm({ clock, log }: { readonly clock: Clock; readonly log
   const schedule = (): void => {
     cancel?.()
     if (ring === null || searching !== null || due === Infinity) return
-    cancel = clock.after(Math.min(Math.max(Math.ceil(due - clock.now()), 0), MAX_SLEEP_MS), onTimer)
+    cancel = clock.after(Math.min(Math.max(Math.ceil(due - clock.now()), 0), maxSleepMs), onTimer)
   }
 
   const onTimer = (): void => {

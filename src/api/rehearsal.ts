@@ -2,25 +2,33 @@
 // takes `dryRun` in its query, and what is to be assumed in its body.
 import { z } from 'zod'
 import { CONTEXT_STATUSES } from '../model/context.ts'
+import { isObject, type Json } from '../model/json/value.ts'
 import { component } from './call.ts'
 import { contextAnswer } from './contexts.ts'
-import { contextId, count, countField, data, flag, integer, moment, object, orNull, text, time } from './fields.ts'
+import { contextId, count, countField, data, flag, integer, moment, orNull, text, time } from './fields.ts'
 
 /** In the query of a call. */
 export const dryRun = orNull(flag('')).describe(
   'Whether to only rehearse the call: nothing happens, and the answer says what would, in `would`',
 )
 
-const outcome = z.union(
-  [
-    z.strictObject({ result: data }),
-    z.strictObject({ error: z.strictObject({ type: text.default('Error'), message: text.default('') }) }),
-  ],
-  'must be { result } or { error: { type, message } }',
-)
-
 /** How an attempt of a step is assumed to end. */
-export type AssumedOutcome = z.output<typeof outcome>
+export type AssumedOutcome =
+  | { readonly result: Json }
+  | { readonly error: { readonly type?: string | undefined; readonly message?: string | undefined } }
+
+/** Not by a schema of its own: a body may have very many. */
+function isOutcome(given: unknown): given is AssumedOutcome {
+  if (!isObject(given) || Object.keys(given).length !== 1) return false
+  const { result, error } = given
+  if (!isObject(error)) return result !== undefined
+  const { type = '', message = '', ...others } = error
+  return typeof type === 'string' && typeof message === 'string' && Object.keys(others).length === 0
+}
+
+const outcome = z
+  .custom<AssumedOutcome>(isOutcome, 'must be { result } or { error: { type, message } }')
+  .meta({ type: 'object', description: '`{ result }`, or `{ error: { type, message } }`' })
 
 const assumed = z.strictObject({
   steps: z
@@ -74,7 +82,7 @@ const would = component(
         'What the view would show otherwise: `/input/…`, `/output/…`, `/states/<name>/…`, `/tags`; 200 at most',
       ),
     steps: z.array(started).describe('The attempts of steps that would start'),
-    children: z.array(z.object({ package: text, fluxName: text, input: object })),
+    children: z.array(z.object({ package: text, fluxName: text, input: data })),
     child: z
       .object({ contextId: contextId.nullable(), fluxName: text, state: text })
       .exactOptional()

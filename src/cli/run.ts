@@ -36,6 +36,7 @@ const COMMANDS: readonly LoadableCommand[] = [
   from('dev', 'serve, and follow changes of the files', () => import('./dev.ts')),
   from('init', 'write a first service into a folder', () => import('./init.ts')),
   from('validate', 'check the services without serving them', checks),
+  from('test', 'run the scenarios of services, and say what they cover', () => import('./test.ts')),
   from('types', 'write the types of the services, for programs that use the client', checks),
   from('token', 'make, list and revoke the tokens of service users', () => import('./token.ts')),
   from(

@@ -4,6 +4,7 @@ import type { CLIENT_METHODS, FluxApi } from '../api/calls.ts'
 import type { ContextPage, ListedContext, ListRequest } from '../api/context-lists.ts'
 import type { ContextView } from '../api/contexts.ts'
 import type { DeliveriesRequest, DeliveryPage } from '../api/webhooks.ts'
+import type { Rehearsed } from '../api/rehearsal.ts'
 import type { EventAnswer, PendingPage, PendingRequest } from '../api/events.ts'
 
 export interface CallOptions {
@@ -33,7 +34,7 @@ export type CallRequest<Name extends CallName> = Given<Name, Omit<NonNullable<Pa
  * `accepted`: the event is for many. It is stored and being sent, the lists are empty, and `getEvent` shows how far it
  * is.
  */
-export type SentAnswer = EventAnswer & { readonly accepted?: true }
+export type SentAnswer = Rehearsed<EventAnswer> & { readonly accepted?: true }
 
 export type CallAnswer<Name extends CallName> = Name extends 'sendEvent'
   ? SentAnswer

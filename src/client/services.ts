@@ -29,9 +29,11 @@ export interface AnyServices {
 export type ServicesOf<Services> = { readonly [Name in keyof Services]: ServiceTypes }
 
 /** Any name, of a service that takes any event. */
-type OtherNames<Service extends ServiceTypes> = Service extends { readonly otherEvents: object } ? string & {} : never
+export type OtherNames<Service extends ServiceTypes> = Service extends { readonly otherEvents: object }
+  ? string & {}
+  : never
 
-type EventInput<Service extends ServiceTypes, Event> = Event extends keyof Service['events']
+export type EventInput<Service extends ServiceTypes, Event> = Event extends keyof Service['events']
   ? Service['events'][Event]
   : Service['otherEvents']
 
@@ -42,7 +44,7 @@ type IsOptional<Input> = false extends (
   ? false
   : true
 
-type WithInput<Input> =
+export type WithInput<Input> =
   IsOptional<Input> extends true ? { readonly input?: Input | undefined } : { readonly input: Input }
 
 type StartOptions = Omit<CallRequest<'execute'>, 'package' | 'fluxName' | 'input'> & WaitOptions

@@ -112,6 +112,18 @@ export function createApp(options: AppOptions): Hono<Env> {
   return app
 }
 
+/** Webhooks alone. */
+export function createWebhookApp(
+  options: Omit<WebhookOptions, 'answers' | 'refuse'> & Pick<AppOptions, 'maxAnswers'>,
+): Hono<Env> {
+  const answers = new Answers(options.maxAnswers)
+  const refuse = refusing(answers)
+  const app = new Hono<Env>()
+  addWebhooks(app, { ...options, answers, refuse })
+  app.onError((error, c) => refuse(c, failureLog(c, options.log)(error)))
+  return app
+}
+
 /**
  * Hono's fast router takes no path such as `/flux-api/event` beside `/flux-api/{package}/execute`. So it has those with
  * parameters alone, and what is found for the others is remembered.
@@ -189,6 +201,7 @@ function sharing(origins: readonly string[], guard: OriginGuard): MiddlewareHand
     origin: origins.includes('*') ? '*' : [...origins],
     allowMethods: ['GET', 'POST', 'PUT', 'DELETE', 'PATCH'],
     exposeHeaders: [
+      'etag',
       'idempotency-replayed',
       'link',
       'location',
@@ -202,7 +215,7 @@ function sharing(origins: readonly string[], guard: OriginGuard): MiddlewareHand
   }
   const calls = cors({
     ...options,
-    allowHeaders: ['authorization', 'content-type', 'idempotency-key', 'last-event-id', 'prefer'],
+    allowHeaders: ['authorization', 'content-type', 'idempotency-key', 'if-match', 'last-event-id', 'prefer'],
   })
   const webhooks = cors(options)
   return async (c, next) => {

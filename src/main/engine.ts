@@ -1,13 +1,9 @@
 // main: creates an engine on the store that the settings name, with the alarm clock, the clock and the commit feed that
-// go with it, and divides the memory of the process between what is in flight and the cache of contexts.
+// go with it.
 import { resolve } from 'node:path'
-import { getHeapStatistics } from 'node:v8'
 import { systemClock } from '../alarms/clock.ts'
 import { localAlarm } from '../alarms/local.ts'
 import { createEngine, type EngineParts } from '../engine/engine.ts'
-import { settlementOf } from '../http/webhooks/reply.ts'
-import { ByteBudget } from '../model/byte-budget.ts'
-import { Slots } from '../model/slots.ts'
 import { openTraces } from '../observe/traces.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Log } from '../ports/log.ts'
@@ -16,6 +12,7 @@ import type { Settings } from '../settings.ts'
 import { webhookSender } from '../steps/builtin/webhooks.ts'
 import { MoveRing } from '../store/lmdb/move-ring.ts'
 import { openLmdbStore } from '../store/lmdb/store.ts'
+import { limitsOf } from './limits.ts'
 
 /**
  * Opens the store and creates an engine on it, which is not started yet. `clock`: that of the embedded store; with Redis,
@@ -31,30 +28,15 @@ export async function openEngine(
   const { storage, ...parts } = await (settings.redisUrl === null
     ? openEmbedded(settings, given.clock, given.log)
     : openRedis(settings, settings.redisUrl, given.log))
-  const tagLimits = { count: settings.maxTags, bytes: settings.maxTagBytes }
+  const limits = limitsOf(settings)
   const engine = createEngine({
     ...given,
     ...parts,
-    retention: settings.retention,
-    idempotency: {
-      kept: settings.idempotency,
-      max: settings.maxIdempotency,
-      keptOfWebhooks: settings.webhookIdempotency,
-    },
+    ...limits,
     webhookSender: webhookSender(settings),
     traces: openTraces(),
-    slots: new Slots({ code: settings.stepConcurrency, isolated: settings.isolated }),
-    tagLimits,
-    bounds: {
-      commits: settings.maxCommits,
-      broadcasts: settings.maxBroadcasts,
-      waits: settings.maxWaits,
-      pending: settings.maxPending,
-      answeredBroadcast: settings.broadcastAsync,
-    },
-    webhooks: { deliveries: settings.deliveries, settlementOf },
   })
-  return { engine, storage, notes: parts.store.notes, moves: parts.moves, tagLimits }
+  return { engine, storage, notes: parts.store.notes, moves: parts.moves, tagLimits: limits.tagLimits }
 }
 
 /** Partitions of a namespace in a cluster, if the settings name no other number. */
@@ -116,30 +98,5 @@ async function openRedis(settings: Settings, redisUrl: string, log: Log) {
     others: { beat: heartbeatOf(recovery), feed },
     moves,
     storage: `${address.cluster ? 'Redis Cluster' : 'Redis'} at ${address.place}, namespace '${namespace}'`,
-  }
-}
-
-/** Shares of the heap: what may be in flight, and the cache of contexts. */
-const HEAP_SHARES = { inFlight: 1 / 4, cache: 1 / 3 }
-
-/** Shares of what may be in flight; the rest is for contexts that turns have parsed. */
-const IN_FLIGHT_SHARES = { requests: 3 / 8, waiting: 1 / 8, steps: 1 / 4 }
-/** Share of the memory for requests that requests to webhooks may take before they are verified. */
-const UNVERIFIED_SHARE = 1 / 2
-
-/** The limits that follow from the settings and from the heap that Node gives the process. */
-export function memoryOf({ maxInFlight, maxRecord }: Settings) {
-  const heap = getHeapStatistics().heap_size_limit
-  const inFlight = maxInFlight ?? heap * HEAP_SHARES.inFlight
-  const requests = inFlight * IN_FLIGHT_SHARES.requests
-  return {
-    requests: new ByteBudget({ bytes: requests, what: 'requests' }),
-    /** For requests to webhooks whose senders are not known yet. */
-    unverified: new ByteBudget({ bytes: requests * UNVERIFIED_SHARE, what: 'webhooks that are not verified yet' }),
-    /** For callers of webhooks that wait for their answers. */
-    waiting: new ByteBudget({ bytes: inFlight * IN_FLIGHT_SHARES.waiting, what: 'webhooks that wait' }),
-    steps: inFlight * IN_FLIGHT_SHARES.steps,
-    cache: heap * HEAP_SHARES.cache,
-    record: maxRecord,
   }
 }

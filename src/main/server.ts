@@ -20,7 +20,8 @@ import { stepRunner } from '../steps/runner.ts'
 import { Watchdog } from '../watchdog/watchdog.ts'
 import { ServerMetrics } from '../observe/metrics.ts'
 import { openTraces } from '../observe/traces.ts'
-import { openEngine, memoryOf, deadAfterOf } from './engine.ts'
+import { openEngine, deadAfterOf } from './engine.ts'
+import { MAX_PARTS, memoryOf } from './limits.ts'
 import { watchSecrets, loadServices, type LoadedServices } from './services.ts'
 
 export interface Server {
@@ -42,9 +43,6 @@ export interface Server {
  * continue.
  */
 const WEBHOOK_NOTICE_MS = 1000
-
-/** Most fields of a form or a query of a webhook. */
-const MAX_PARTS = 1000
 
 /** One server, as far as it has been opened. */
 interface Opened {

@@ -59,6 +59,8 @@ export type Move = {
   at: number
   /** Values that the transition's lines wrote. */
   values: JsonObject
+  /** Index of the transition that was taken. It is not stored: absent for a start, and for what was read. */
+  transition?: number
 }
 
 /** The event of the move by which a retried context goes on; it comes from no state. */

@@ -135,11 +135,11 @@ export class ServerMetrics implements Signals, RequestSignals {
     this.#events[outcome].value += count
   }
 
-  moves(service: SignalledService, count: number) {
+  moves(service: SignalledService, made: { readonly length: number }) {
     const known = this.#movesOf.get(service)
     const moves = known ?? this.#moves.of(nameOf(service))
     if (!known) this.#movesOf.set(service, moves)
-    moves.value += count
+    moves.value += made.length
   }
 
   step(service: SignalledService, state: string, outcome: StepOutcome) {

@@ -2,7 +2,7 @@
 // costs less than a tenth of a microsecond where it can, and none throws. And its spans, for those who have loaded an
 // SDK of OpenTelemetry: without one, there are no traces, and nothing of them is called. A `traceparent` is the header
 // of W3C Trace Context, well formed.
-import type { Status } from '../model/context.ts'
+import type { Move, Status } from '../model/context.ts'
 import type { DeliveryOutcome, Endpoint } from '../model/webhook.ts'
 
 /** The outcome of an event for one context; `ignored` also if there was no context. */
@@ -20,8 +20,8 @@ export interface SignalledService {
 export interface Signals {
   /** `count`: contexts with that outcome; 1 if left out. */
   event(outcome: EventOutcome, count?: number): void
-  /** A commit has made so many moves of one context. */
-  moves(service: SignalledService, count: number): void
+  /** A commit has made these moves of one context. */
+  moves(service: SignalledService, made: readonly Move[]): void
   /** An attempt of a step ended, and that is committed. `state`: name of the state. */
   step(service: SignalledService, state: string, outcome: StepOutcome): void
   /** A step begins to run on this server. */

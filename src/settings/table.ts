@@ -47,7 +47,7 @@ const integer = (from: number, to: number) =>
     return value >= from && value <= to ? value : null
   })
 
-const TIMES = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
+export const TIMES = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 const SIZES = { '': 1, b: 1, kb: 1024, mb: 1024 ** 2, gb: 1024 ** 3 }
 
 /** A number with one of the units, in the smallest unit, within bounds. */

@@ -21,7 +21,7 @@ export interface StepRunnerOptions {
   readonly watch?: StepWatch
 }
 
-const MAX_RESULT_BYTES = 1024 * 1024
+export const MAX_RESULT_BYTES = 1024 * 1024
 const ISOLATED = 8
 
 /** Creates the runner. A built-in class shadows a module of the same name. */

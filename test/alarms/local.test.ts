@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { localAlarm } from '../../src/alarms/local.ts'
 import type { AlarmClock } from '../../src/ports/clock.ts'
-import { SimulatedClock } from '../support/simulated-clock.ts'
+import { SimulatedClock } from '../../src/testing/simulated-clock.ts'
 import { silent } from '../support/silent.ts'
 
 const NOW = 1_760_000_000_000

@@ -7,6 +7,7 @@ import { NO_SIGNALS } from '../../src/engine/contexts/deps.ts'
 import { requestEnded, routeFinder } from '../../src/http/socket/observe.ts'
 import { TimedResponse } from '../../src/http/socket/response.ts'
 import type { Engine } from '../../src/engine/engine.ts'
+import type { Move } from '../../src/model/context.ts'
 import { SYSTEM } from '../../src/model/caller.ts'
 import { ServerMetrics } from '../../src/observe/metrics.ts'
 import type { Signals } from '../../src/ports/signals.ts'
@@ -80,11 +81,12 @@ async function cpuOf({ engine, ids }: Side): Promise<number> {
 /** Nanoseconds of what an event by id calls, the clock included. */
 function eventNs(signals: Signals): number {
   const service = { package: 'p', fluxName: 'Spread' }
+  const made: Move[] = [{ from: null, event: null, to: 's', at: 0, values: {} }]
   return loopNs(() => {
     signals.depth(0)
     const began = performance.now()
     signals.commit(performance.now() - began)
-    signals.moves(service, 1)
+    signals.moves(service, made)
     signals.event('moved')
   })
 }

@@ -252,6 +252,36 @@ async function failed(): Promise<string> {
   return out
 }
 
+describe('a rehearsal', () => {
+  test('tells what would happen, and nothing does', async () => {
+    const id = await started()
+    const send = ['event', 'send', 'paid', '--context-id', id, '--input', '{"sum":3}', '--dry-run']
+    const { code, lines } = await call(send)
+    expect([code, lines]).toEqual([
+      0,
+      [`${id}  shop/Order  Wait for payment → done: COMPLETED`, '  /output/paid  false → true', expect.any(String)],
+    ])
+    expect(json((await call([...send, '--json'])).out)).toMatchObject({ dryRun: true, would: [{ to: 'done' }] })
+    const start = await call([
+      'execute',
+      'shop/Charge',
+      '--dry-run',
+      '--assume',
+      '{"steps":{"charge":[{"result":{}}]}}',
+    ])
+    expect(start.lines).toContain('new  shop/Charge  start → charge → charged: WAITING')
+    expect(start.lines).toContain('  assumed: charge, cards.charge {"card":"stolen"}')
+    const terminate = await call(['context', 'terminate', '--flux-name', 'shop/Order', '--dry-run'])
+    expect(terminate.lines[0]).toMatch(/^of \d+, \d+ would move, 0 start, 0 ignore it$/)
+    const [retry, tag] = [await failed(), await call(['context', 'tag', id, 'x', '--dry-run'])]
+    expect(tag.lines).toContain('  /tags  [] → ["x"]')
+    expect((await call(['context', 'retry', retry, '--dry-run'])).lines[0]).toContain('charge: RUNNING')
+    expect(json((await call(['context', 'show', id, '--json'])).out)).toMatchObject({ version: 1, status: 'WAITING' })
+    expect(await call([...send.slice(0, -1), '--if-version', '9'])).toMatchObject({ code: 1, out: '' })
+    expect(await call([...send.slice(0, -1), '--if-version', '1'])).toMatchObject({ code: 0 })
+  })
+})
+
 describe('retry of one context', () => {
   test('tells that it failed again', async () => {
     const id = await failed()
@@ -381,6 +411,9 @@ describe('exit codes', () => {
     [['context', 'sho', '1'], 'there is no command context sho; did you mean "show"?'],
     [['context', 'terminate', '1', '--rate', '0'], '--rate goes with filters, not with an id'],
     [['context', 'terminate', '1', '--with', '{}'], 'there is no option --with'],
+    [['context', 'terminate', '1', '--assume', '{}'], '--assume goes with --dry-run'],
+    [['context', 'terminate', '1', '--if-version', 'x'], '--if-version must be a number'],
+    [['context', 'terminate', '--all', '--yes', '--if-version', '1'], '--if-version goes with an id'],
     [['context', 'retry', '1', '--with', '{}'], '--with goes with filters, not with an id'],
     [['context', 'pause', '1', '--yes'], '--yes goes with filters, not with an id'],
     [['context', 'tag', '1', 'a', '--with', '{}'], '--with goes with filters, not with an id'],

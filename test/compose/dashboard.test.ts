@@ -35,7 +35,7 @@ async function samples(): Promise<Map<string, Set<string>>> {
   const endpoint = { ...service, urlPath: '/x', timeout: null, verify: null }
   const countContexts = () => Promise.resolve([{ service, status: 'WAITING' as const, count: 1 }])
   const metrics = new ServerMetrics({ store: 'embedded', version: '1.0.0', countContexts })
-  metrics.moves(service, 1)
+  metrics.moves(service, { length: 1 })
   metrics.step(service, 's', 'ok')
   metrics.delivery(endpoint, 'accepted')
   metrics.request('/r', 'GET', 200, 1)

@@ -8,6 +8,7 @@ import { afterEach, expect, inject, test } from 'vitest'
 import { checkServices } from '../../src/main.ts'
 import { readSettings } from '../../src/settings.ts'
 import { ACTORS } from '../examples/examples.ts'
+import { openSuite, type ScenarioResult } from '../../src/testing/scenario/suite.ts'
 import { cleanUp, placeFor, startServer } from '../support/server.ts'
 import { isFile, readDocuments, withBlock, type Block } from './documents.ts'
 import { silent } from '../support/silent.ts'
@@ -27,8 +28,16 @@ test('services load, alone and with their functions', async () => {
     expect((await load(files)).report).toEqual([])
     loads += 1
   }
-  expect(loads).toBe(7)
+  expect(loads).toBe(8)
   const { services } = await load(files)
+  const {
+    actors: [folder = ''],
+  } = await placeFor(files)
+  const suite = await openSuite({ folders: [folder], within: null, filter: '' })
+  const results: ScenarioResult[] = []
+  for await (const result of suite.run()) results.push(result)
+  suite.close()
+  expect(results).toMatchObject([{ service: 'shop/Refund', ok: true, failure: null }])
   expect(services.map(({ fluxName }) => fluxName).sort()).toEqual(['Approval', 'Hello', 'Refund'])
 })
 
@@ -44,9 +53,9 @@ test('all other JSON is lines, keys of an action, or a service', async () => {
 const isClient = ({ text }: Block): boolean => text.includes("'actorflux/client'")
 const programs = inLanguage('ts').filter(({ file }) => file === null)
 
-test('a program that uses actorflux in process runs', async () => {
+test('programs that use actorflux in process run', async () => {
   const inProcess = programs.filter((block) => !isClient(block))
-  expect(inProcess.length).toBe(1)
+  expect(inProcess.length).toBe(2)
   for (const { text } of inProcess) {
     const { folder } = await placeFor({})
     await symlink(ACTORS, join(folder, 'actors'))
@@ -72,6 +81,7 @@ const built = (path: string) => pathToFileURL(join(dirname(inject('plainProgram'
 async function outputOf(text: string, folder: string): Promise<string> {
   const program = text
     .replaceAll("'actorflux/client'", `'${built('client/client.js')}'`)
+    .replaceAll("'actorflux/test'", `'${built('testing/runtime.js')}'`)
     .replaceAll("'actorflux'", `'${built('main.js')}'`)
   const words = ['--input-type=module', '--eval', `${program}\nconsole.log('at its end')`]
   const { stdout } = await promisify(execFile)(process.execPath, words, { cwd: folder })

@@ -9,7 +9,7 @@ import type { CommitRequest } from '../../src/ports/store.ts'
 import { openBench, outputs, type Bench, type BenchOptions, type Files } from '../support/engine.ts'
 import { held, nextTurn } from '../support/held.ts'
 import { BEAT_MS, SharedMemory } from '../support/shared-memory.ts'
-import type { SimulatedClock } from '../support/simulated-clock.ts'
+import type { SimulatedClock } from '../../src/testing/simulated-clock.ts'
 import { withVerbs } from '../support/stores.ts'
 import { silent as log } from '../support/silent.ts'
 

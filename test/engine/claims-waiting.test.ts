@@ -9,7 +9,7 @@ import { Admission, type Slot } from '../../src/engine/turn/admission.ts'
 import { Claims } from '../../src/engine/cluster/claims.ts'
 import type { StepShortage } from '../../src/engine/cluster/recovery.ts'
 import { Slots } from '../../src/model/slots.ts'
-import { SimulatedClock } from '../support/simulated-clock.ts'
+import { SimulatedClock } from '../../src/testing/simulated-clock.ts'
 import { emptyStore } from '../support/stores.ts'
 import { silent as log, SILENT_FEED } from '../support/silent.ts'
 

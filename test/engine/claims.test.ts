@@ -11,7 +11,7 @@ import { Slots } from '../../src/model/slots.ts'
 import { stepKeyOf } from '../../src/model/standstill.ts'
 import { inDoubt, unavailable } from '../../src/model/failure.ts'
 import { openBench } from '../support/engine.ts'
-import { SimulatedClock } from '../support/simulated-clock.ts'
+import { SimulatedClock } from '../../src/testing/simulated-clock.ts'
 import { emptyStore, withVerbs } from '../support/stores.ts'
 import { silent as log, SILENT_FEED } from '../support/silent.ts'
 

@@ -4,7 +4,7 @@ import { serviceCounts } from '../../src/engine/calls/service-counts.ts'
 import { keyOfOpen } from '../../src/engine/record/index-keys.ts'
 import type { Selection } from '../../src/ports/store.ts'
 import { openBench, type Bench } from '../support/engine.ts'
-import { SimulatedClock } from '../support/simulated-clock.ts'
+import { SimulatedClock } from '../../src/testing/simulated-clock.ts'
 import { emptyStore } from '../support/stores.ts'
 
 const waiting = (more: object = {}) => ({

@@ -7,7 +7,7 @@ import type { CommitRequest } from '../../src/ports/store.ts'
 import { memoryLog } from '../http/support.ts'
 import { Memory } from '../../src/store/memory/memory.ts'
 import { MemoryStore } from '../../src/store/memory/memory-store.ts'
-import { SimulatedClock } from '../support/simulated-clock.ts'
+import { SimulatedClock } from '../../src/testing/simulated-clock.ts'
 import { withVerbs } from '../support/stores.ts'
 
 const row = (key: string, value = 'v', partition = 0): RowWrite => ({

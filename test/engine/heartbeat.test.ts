@@ -5,7 +5,7 @@ import type { Store } from '../../src/ports/store.ts'
 import { Heartbeat } from '../../src/engine/cluster/heartbeat.ts'
 import { LEASE_BEATS, Servers } from '../../src/engine/cluster/servers.ts'
 import { held } from '../support/held.ts'
-import { SimulatedClock } from '../support/simulated-clock.ts'
+import { SimulatedClock } from '../../src/testing/simulated-clock.ts'
 import { emptyStore } from '../support/stores.ts'
 
 const BEAT_MS = 1000

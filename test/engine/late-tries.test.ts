@@ -11,7 +11,7 @@ import { conflict, inDoubt, notFound, unavailable } from '../../src/model/failur
 import type { CommitOutcome, CommitRequest, Store } from '../../src/ports/store.ts'
 import { openBench, outputs, type Bench, type Files } from '../support/engine.ts'
 import { BEAT_MS, SharedMemory } from '../support/shared-memory.ts'
-import type { SimulatedClock } from '../support/simulated-clock.ts'
+import type { SimulatedClock } from '../../src/testing/simulated-clock.ts'
 import { emptyStore, withVerbs } from '../support/stores.ts'
 import { silent as log } from '../support/silent.ts'
 import { storesOf } from '../support/effort.ts'

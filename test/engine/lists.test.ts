@@ -7,7 +7,7 @@ import { ANONYMOUS } from '../../src/model/caller.ts'
 import { isFinished } from '../../src/model/context.ts'
 import { openBench, type Bench } from '../support/engine.ts'
 import { runs, storesOf } from '../support/effort.ts'
-import { SimulatedClock } from '../support/simulated-clock.ts'
+import { SimulatedClock } from '../../src/testing/simulated-clock.ts'
 import { openRedis } from '../support/redis-store.ts'
 
 const waiting = {

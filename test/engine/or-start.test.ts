@@ -5,7 +5,7 @@ import { isReplayed } from '../support/answers.ts'
 import type { EventRequest } from '../../src/api/events.ts'
 import { ANONYMOUS } from '../../src/model/caller.ts'
 import { openBench, outputs, type Bench, type Files } from '../support/engine.ts'
-import { SimulatedClock } from '../support/simulated-clock.ts'
+import { SimulatedClock } from '../../src/testing/simulated-clock.ts'
 import { openRedis } from '../support/redis-store.ts'
 
 const busy = {

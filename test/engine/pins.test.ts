@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { unavailable } from '../../src/model/failure.ts'
 import { Pins } from '../../src/engine/contexts/ids.ts'
 import { held } from '../support/held.ts'
-import { SimulatedClock } from '../support/simulated-clock.ts'
+import { SimulatedClock } from '../../src/testing/simulated-clock.ts'
 import { emptyStore } from '../support/stores.ts'
 import { compiled } from '../support/turns.ts'
 

@@ -11,7 +11,7 @@ import { NO_DELIVERIES } from '../../src/model/webhook.ts'
 import { Memory } from '../../src/store/memory/memory.ts'
 import { MemoryStore } from '../../src/store/memory/memory-store.ts'
 import { openBench } from '../support/engine.ts'
-import { SimulatedClock } from '../support/simulated-clock.ts'
+import { SimulatedClock } from '../../src/testing/simulated-clock.ts'
 import { withVerbs } from '../support/stores.ts'
 import { silent } from '../support/silent.ts'
 

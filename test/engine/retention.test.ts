@@ -3,7 +3,7 @@ import { expect, test, vi } from 'vitest'
 import type { Store } from '../../src/ports/store.ts'
 import { purgesOf } from '../../src/engine/cluster/heartbeat.ts'
 import { held } from '../support/held.ts'
-import { SimulatedClock } from '../support/simulated-clock.ts'
+import { SimulatedClock } from '../../src/testing/simulated-clock.ts'
 import { emptyStore } from '../support/stores.ts'
 import { silent } from '../support/silent.ts'
 

@@ -3,7 +3,7 @@ import { expect, test, vi } from 'vitest'
 import type { Json } from '../../src/model/json/value.ts'
 import type { StepRunner } from '../../src/ports/steps.ts'
 import { runFunction } from '../../src/engine/steps/steps.ts'
-import { SimulatedClock } from '../support/simulated-clock.ts'
+import { SimulatedClock } from '../../src/testing/simulated-clock.ts'
 import { flux } from '../steps/flux.ts'
 
 const name = { package: 'p', className: 'Fn', methodName: 'f' }

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { serviceCounts } from '../../src/engine/calls/service-counts.ts'
 import { startWindows } from '../../src/engine/operations/selection.ts'
 import { openBench } from '../support/engine.ts'
-import { SimulatedClock } from '../support/simulated-clock.ts'
+import { SimulatedClock } from '../../src/testing/simulated-clock.ts'
 import { emptyStore } from '../support/stores.ts'
 import { contextOf } from '../store/contract-support.ts'
 

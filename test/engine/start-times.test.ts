@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { IdRange, Store } from '../../src/ports/store.ts'
 import { openBench, type Bench } from '../support/engine.ts'
-import { SimulatedClock } from '../support/simulated-clock.ts'
+import { SimulatedClock } from '../../src/testing/simulated-clock.ts'
 import { withVerbs } from '../support/stores.ts'
 import { openRedis } from '../support/redis-store.ts'
 

@@ -7,7 +7,7 @@ import type { MessageOutcome } from '../../src/engine/turn/message.ts'
 import { wakeUpsOf } from '../../src/engine/cluster/redelivery.ts'
 import { held, nextTurn } from '../support/held.ts'
 import { openBench } from '../support/engine.ts'
-import { SimulatedClock } from '../support/simulated-clock.ts'
+import { SimulatedClock } from '../../src/testing/simulated-clock.ts'
 import { emptyStore, withVerbs } from '../support/stores.ts'
 import { compiled, Hand, outcomeOf } from '../support/turns.ts'
 import { silent } from '../support/silent.ts'
@@ -157,4 +157,24 @@ test('a wake-up that the store did not take is repeated when its claim is over',
   isAway = false
   await bench.advance(10_000)
   await bench.until(contextId, ({ currentState }) => currentState === 'end')
+})
+
+test('a server that is alone has no timers but that of purges, unless there are unclaimed events', async () => {
+  const states = [{ name: 'w', waiting: true, transitions: [{ to: 'w', event: 'go' }] }]
+  const bench = await openBench({ 'p/W.flux': { states } })
+  await bench.run('W')
+  await bench.advance(60_000)
+  expect(bench.clock.pending).toHaveLength(1)
+  await bench.sendEvent({ event: 'other', ttl: 60 })
+  expect(bench.clock.pending).toHaveLength(2)
+  await bench.advance(120_000)
+  expect(bench.clock.pending).toHaveLength(1)
+})
+
+test('an engine that deletes nothing has no timer at all', async () => {
+  const bench = await openBench({ 'p/E.flux': { states: [{ name: 'end' }] } }, { retention: Infinity })
+  const contextId = await bench.run('E')
+  await bench.advance(365 * 86_400_000)
+  expect(bench.clock.pending).toEqual([])
+  expect(await bench.getContext({ contextId })).toMatchObject({ status: 'COMPLETED' })
 })

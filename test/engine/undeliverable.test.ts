@@ -1,6 +1,6 @@
 // An answer that can't be processed ends the context that waits for it, and no other visit of a state.
 import { expect, test } from 'vitest'
-import { SimulatedClock } from '../support/simulated-clock.ts'
+import { SimulatedClock } from '../../src/testing/simulated-clock.ts'
 import { compiled, Hand, outcomeOf } from '../support/turns.ts'
 import type { Input } from '../../src/engine/interpreter/decision.ts'
 import { Redelivery } from '../../src/engine/cluster/redelivery.ts'

@@ -2,7 +2,7 @@
 // `Idempotency-Key`: its repeats get the first answer, also after a restart, and for as long as keys are kept.
 import { beforeEach, describe, expect, test } from 'vitest'
 import { openBench, type Bench, type BenchOptions } from '../support/engine.ts'
-import { SimulatedClock } from '../support/simulated-clock.ts'
+import { SimulatedClock } from '../../src/testing/simulated-clock.ts'
 import { deliver, type Delivered } from '../support/webhook-calls.ts'
 import { clock, contextsOf, count, FILES, go, hook, idOf, MINUTE_MS, opener, running } from '../support/webhook-once.ts'
 import { storesOf } from '../support/effort.ts'

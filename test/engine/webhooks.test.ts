@@ -6,7 +6,7 @@ import { CountBound } from '../../src/model/count-bound.ts'
 import { webhooks } from '../../src/engine/webhooks/webhooks.ts'
 import { openBench, partsOf } from '../support/engine.ts'
 import { silent as log, SILENT_FEED } from '../support/silent.ts'
-import { SimulatedClock } from '../support/simulated-clock.ts'
+import { SimulatedClock } from '../../src/testing/simulated-clock.ts'
 import { compiled, Hand, TERMINATE } from '../support/turns.ts'
 
 const silent = () => new Promise<never>(() => {})

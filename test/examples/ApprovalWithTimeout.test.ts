@@ -38,7 +38,7 @@ test('a rejection carries its note to the next state', async () => {
   expect(outputs(view)).toEqual({ decision: 'rejected: too busy', by: 'Bob' })
   const waited = await examples.getStateContext({ contextId, stateName: 'WaitForDecision' })
   expect(waited.transitionContexts).toEqual([
-    { event: 'reject', to: 'Rejected', takenAt: examples.clock.now(), values: { why: 'too busy' } },
+    { event: 'reject', to: 'Rejected', takenAt: examples.now(), values: { why: 'too busy' } },
   ])
   expect(values(waited.input)).toEqual({ by: 'Bob', note: 'too busy' })
 })

@@ -18,7 +18,7 @@ test('the event starts it, and gives it its inputs and tags', async () => {
     fluxName: 'Trigger',
     status: 'WAITING_UNTIL',
     tags: ['order-1'],
-    nextRun: examples.clock.now() + 604_800_000,
+    nextRun: examples.now() + 604_800_000,
   })
   expect(outputs(view)).toEqual({ notice: 'Order 1 is on its way: NL-1.', startedBy: 'orderShipped', ending: null })
 })

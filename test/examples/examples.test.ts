@@ -1,10 +1,10 @@
-import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { checkServices } from '../../src/main.ts'
 import { isObject, type JsonObject } from '../../src/model/json/value.ts'
 import { readSettings } from '../../src/settings.ts'
+import { openSuite, type ScenarioResult } from '../../src/testing/scenario/suite.ts'
 import { ACTORS, listExamples, PACKAGE, PROVIDERS } from './examples.ts'
 import { openLive, type Live } from '../http/live.ts'
 import { silent } from '../support/silent.ts'
@@ -36,19 +36,18 @@ test.each(PROVIDERS)('those of %s load beside them, and only miss their secrets'
   expect(report.filter(({ reason }) => !reason.startsWith('there is no secret '))).toEqual([])
 })
 
-describe.each(all)('%s', (fluxName, within) => {
-  test('has a test of its own', () => {
-    const [folder] = fluxName.split('.')
-    expect(
-      existsSync(
-        join(
-          import.meta.dirname,
-          `${within !== ACTORS ? 'providers' : folder === 'webhooks' ? folder : fluxName}.test.ts`,
-        ),
-      ),
-    ).toBe(true)
-  })
+test('their scenarios go as they say, and take every transition', async () => {
+  const suite = await openSuite({ folders: [ACTORS], within: null, filter: '' })
+  const results: ScenarioResult[] = []
+  for await (const result of suite.run()) results.push(result)
+  suite.close()
+  expect(results.filter(({ ok }) => !ok)).toEqual([])
+  expect(new Set(results.map(({ service }) => service))).toEqual(new Set(names.map((name) => `${PACKAGE}/${name}`)))
+  const never = suite.services.flatMap((flux) => suite.coverage.of(flux).transitions.never)
+  expect(never).toEqual([])
+})
 
+describe.each(all)('%s', (fluxName, within) => {
   test('says what it shows, what to send and what to see', async () => {
     const { comment } = await read(fluxName, within)
     for (const word of ['Shows:', 'Send:', 'See:']) expect(comment).toContain(word)

@@ -1,15 +1,10 @@
-// Runs the example services as they are in the repository, on the real runtime and the embedded store, on a clock that
-// the test moves.
-import { mkdtemp, readdir, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+// Runs the example services as they are in the repository, by the test kit.
+import { readdir } from 'node:fs/promises'
 import { join, resolve, sep } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
-import { createRuntime, type FluxApi } from '../../src/main.ts'
 import type { ContextView } from '../../src/api/contexts.ts'
 import type { ModelDescriptor } from '../../src/model/context.ts'
 import type { JsonObject } from '../../src/model/json/value.ts'
-import { SimulatedClock } from '../support/simulated-clock.ts'
-import { silent } from '../support/silent.ts'
+import { createTestRuntime, type TestRuntime } from '../../src/testing/runtime.ts'
 
 export const ACTORS = resolve(import.meta.dirname, '../../actors')
 /** Examples that need secrets, so that the server does not load them unless it is told to: a folder for each provider. */
@@ -19,46 +14,34 @@ export const PROVIDERS = ['github', 'stripe'].map((name) =>
 export const PACKAGE = 'examples'
 export const NOW = Date.UTC(2026, 0, 1, 12)
 
-export interface Examples extends FluxApi {
-  readonly clock: SimulatedClock
+export interface Examples extends TestRuntime {
   /** Starts an example; gives its id. */
   run(fluxName: string, input: JsonObject): Promise<number>
-  /** The context, once it satisfies the condition: steps run in real time. */
+  /** The context, which must satisfy the condition. */
   until(contextId: number, done: (view: ContextView) => boolean): Promise<ContextView>
-  /** The context, once it rests in that state. */
+  /** The context, which must rest in that state. */
   untilIn(contextId: number, state: string): Promise<ContextView>
   /** The clock goes on by so many seconds; with 0, what is due already rings. */
   pass(seconds: number): Promise<void>
-  close(): Promise<void>
 }
 
 export async function openExamples(): Promise<Examples> {
-  const data = await mkdtemp(join(tmpdir(), 'actorflux-examples-'))
-  const clock = new SimulatedClock(NOW)
-  const runtime = await createRuntime({ actors: [ACTORS], data, clock, log: silent })
+  const runtime = await createTestRuntime({ actors: ACTORS, now: NOW })
   const until: Examples['until'] = async (contextId, done) => {
-    for (let attempt = 0; attempt < 500; attempt += 1) {
-      const view = await runtime.getContext({ contextId })
-      if (done(view)) return view
-      await sleep(5)
-    }
-    const { status, currentState, error } = await runtime.getContext({ contextId })
+    const view = await runtime.getContext({ contextId })
+    if (done(view)) return view
+    const { status, currentState, error } = view
     throw new Error(
       `context ${contextId} did not get there: it is ${status} in ${currentState} (${error?.message ?? 'no error'})`,
     )
   }
   return {
     ...runtime,
-    clock,
     until,
     run: async (fluxName, input) => (await runtime.execute({ package: PACKAGE, fluxName, input })).contextId,
     untilIn: (contextId, state) =>
       until(contextId, ({ currentState, status }) => currentState === state && status !== 'RUNNING'),
-    pass: (seconds) => clock.advance(Math.round(seconds * 1000)),
-    async close() {
-      await runtime.close({ grace: 0 })
-      await rm(data, { recursive: true, force: true })
-    },
+    pass: (seconds) => runtime.advance(Math.round(seconds * 1000)),
   }
 }
 

@@ -30,7 +30,7 @@ const pay = (id: string, amount: number) =>
 test('reserves, and waits for the payment until a date', async () => {
   const contextId = await reserved(order('1'))
   const view = await examples.getContext({ contextId })
-  const payBy = examples.clock.now() + 3_600_000
+  const payBy = examples.now() + 3_600_000
   expect(view).toMatchObject({ status: 'WAITING_UNTIL', nextRun: payBy, tags: ['order-1', 'customer-c-7'] })
   expect(outputs(view)).toEqual({
     outcome: null,
@@ -110,7 +110,7 @@ test('sends the money back and releases the stock when it can not be delivered',
   const contextId = await reserved(order('9', 'pear', 10, { country: 'Atlantis' }))
   await pay('9', 50)
   for (const pause of [1, 2]) {
-    const due = examples.clock.now() + pause * 1000
+    const due = examples.now() + pause * 1000
     await examples.until(contextId, ({ nextRun }) => nextRun === due)
     await examples.pass(pause)
   }

@@ -258,7 +258,7 @@ describe('CORS', () => {
     expect(preflight.status).toBe(204)
     expect(preflight.headers.get('access-control-allow-origin')).toBe(origin)
     expect(preflight.headers.get('access-control-allow-headers')?.split(',')).toEqual(
-      expect.arrayContaining(['authorization', 'content-type', 'idempotency-key', 'prefer']),
+      expect.arrayContaining(['authorization', 'content-type', 'idempotency-key', 'if-match', 'prefer']),
     )
     expect([refused.status, refused.headers.get('access-control-allow-origin')]).toEqual([401, origin])
     expect(refused.headers.get('access-control-expose-headers')?.split(',')).toEqual(

@@ -6,7 +6,7 @@ import { FluxError, notFound, overloaded, type Failure } from '../../src/model/f
 import type { Delivery, Endpoint, WebhookAnswer, WebhookCall, WebhookReply } from '../../src/model/webhook.ts'
 import type { ServiceSecrets } from '../../src/ports/secrets.ts'
 import { openSecrets } from '../../src/settings/secrets.ts'
-import { SimulatedClock } from '../support/simulated-clock.ts'
+import { SimulatedClock } from '../../src/testing/simulated-clock.ts'
 import { testApp } from './support.ts'
 
 const SECRET = 'the-secret-of-the-door'

@@ -89,9 +89,9 @@ test('times are seconds, and a value at a bound is within it', async () => {
 
 test('a scrape does not count what an earlier one has shown', async () => {
   const { lines, metrics } = metricsOf()
-  metrics.moves(SERVICE, 2)
+  metrics.moves(SERVICE, { length: 2 })
   await lines('moves_total')
-  metrics.moves(SERVICE, 1)
+  metrics.moves(SERVICE, { length: 1 })
   expect(await lines('moves_total')).toEqual(['actorflux_moves_total{flux="p/Order"} 3'])
 })
 

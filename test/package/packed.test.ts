@@ -9,6 +9,7 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import manifest from '../../package.json' with { type: 'json' }
 import { definitionSchema } from '../../src/definitions/editor/document.ts'
+import { scenarioSchema } from '../../src/testing/scenario/schema.ts'
 
 const run = promisify(execFile)
 const ROOT = resolve(import.meta.dirname, '../..')
@@ -38,6 +39,7 @@ beforeAll(async () => {
   for (const name of ['store/redis/lua', 'inspector/assets'])
     await cp(join(ROOT, 'src', name), join(source, 'dist', name), { recursive: true })
   await writeFile(join(source, 'dist/schema.json'), JSON.stringify(definitionSchema()))
+  await writeFile(join(source, 'dist/scenario.schema.json'), JSON.stringify(scenarioSchema()))
   const { stdout } = await run('npm', ['pack', '--json', '--ignore-scripts'], { cwd: source })
   const [packed] = JSON.parse(stdout)
   files = packed.files.map(({ path }: { path: string }) => path)
@@ -79,7 +81,7 @@ test('it has what runs, and nothing else', () => {
   expect(files).toContain('dist/cli/actorflux.js')
   expect(files).toContain('dist/client/client.d.ts')
   const others = files.filter((path) => !/^dist\/.*(?:\.js|\.d\.ts|\.lua|\.css)$/.test(path))
-  expect(others.sort()).toEqual(['README.md', 'dist/schema.json', 'package.json'])
+  expect(others.sort()).toEqual(['README.md', 'dist/scenario.schema.json', 'dist/schema.json', 'package.json'])
 })
 
 describe('in an empty folder', () => {
@@ -101,6 +103,7 @@ describe('in an empty folder', () => {
     // Who installed it left no notes.
     expect(dependencies).toEqual({ actorflux: `file:${join(project, 'node_modules/actorflux')}` })
     expect(await actorflux('validate')).toMatchObject({ code: 0 })
+    expect(await actorflux('test')).toMatchObject({ code: 0, err: '' })
     await run(process.execPath, [join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', '.'], { cwd: project })
   })
 

@@ -1,7 +1,7 @@
 // Work that is repeated by a clock.
 import { expect, test } from 'vitest'
 import { Periodic } from '../../src/ports/periodic.ts'
-import { SimulatedClock } from '../support/simulated-clock.ts'
+import { SimulatedClock } from '../../src/testing/simulated-clock.ts'
 
 test('runs now also where a run is due whose timer has not fired yet', async () => {
   const clock = new SimulatedClock()

@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ContextId } from '../../src/model/context.ts'
 import type { Store, Write } from '../../src/ports/store.ts'
-import type { SimulatedClock } from '../support/simulated-clock.ts'
+import type { SimulatedClock } from '../../src/testing/simulated-clock.ts'
 import { STANDING } from './actions.ts'
 
 /** Real time in which something must come to an end, milliseconds; and once something hasn't, for all that follows. */

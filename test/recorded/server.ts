@@ -8,7 +8,7 @@ import type { FluxApi } from '../../src/api/calls.ts'
 import type { Store } from '../../src/ports/store.ts'
 import { testApp } from '../http/support.ts'
 import { openBench, type Files } from '../support/engine.ts'
-import type { SimulatedClock } from '../support/simulated-clock.ts'
+import type { SimulatedClock } from '../../src/testing/simulated-clock.ts'
 import { Quiet, within, type Stored } from './quiet.ts'
 
 export interface Call {

@@ -5,7 +5,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { unknownSettings } from '../../src/settings.ts'
 import { openSecrets } from '../../src/settings/secrets.ts'
 import { folderOf, write } from '../definitions/catalog-files.ts'
-import { SimulatedClock } from '../support/simulated-clock.ts'
+import { SimulatedClock } from '../../src/testing/simulated-clock.ts'
 import { nextTurn } from '../support/held.ts'
 
 const FILE = 'ACTORFLUX_SECRET_KEY_FILE'

@@ -2,7 +2,7 @@
 import { listed } from './listed.ts'
 import { writeSync } from 'node:fs'
 import { openLmdbStore } from '../../src/store/lmdb/store.ts'
-import { SimulatedClock } from '../support/simulated-clock.ts'
+import { SimulatedClock } from '../../src/testing/simulated-clock.ts'
 import { contextOf, writeOf } from './contract-support.ts'
 import { silent } from '../support/silent.ts'
 

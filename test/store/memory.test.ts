@@ -1,5 +1,5 @@
 // The store in memory keeps what the port promises: in the tests of the engine it stands in for the real ones.
-import { SimulatedClock } from '../support/simulated-clock.ts'
+import { SimulatedClock } from '../../src/testing/simulated-clock.ts'
 import type { OpenStore } from './contract-support.ts'
 import { storeContract } from './contract.ts'
 import { Memory } from '../../src/store/memory/memory.ts'

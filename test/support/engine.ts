@@ -23,12 +23,11 @@ import { createEngine, type Engine, type EngineParts } from '../../src/engine/en
 import { openLmdbStore } from '../../src/store/lmdb/store.ts'
 import { Memory } from '../../src/store/memory/memory.ts'
 import { MemoryStore } from '../../src/store/memory/memory-store.ts'
-import { SecretRedactor } from '../../src/model/secret-redactor.ts'
-import type { ServiceSecrets } from '../../src/ports/secrets.ts'
 import type { WebhookSender } from '../../src/ports/steps.ts'
 import { webhookSender } from '../../src/steps/builtin/webhooks.ts'
-import { StoreCalls } from './idle.ts'
-import { SimulatedClock } from './simulated-clock.ts'
+import { engineParts, secretsOf } from '../../src/testing/world.ts'
+import { StoreCalls } from './store-calls.ts'
+import { SimulatedClock } from '../../src/testing/simulated-clock.ts'
 
 /** Files of one folder of packages: path to content; what isn't text becomes JSON. */
 export type Files = { readonly [path: string]: unknown }
@@ -123,12 +122,6 @@ export interface BenchOptions {
   readonly secrets?: { [name: string]: string }
 }
 
-const secretsOf = (values: { readonly [name: string]: string }): ServiceSecrets => ({
-  get: (name) => values[name] ?? null,
-  fault: (name) => ({ reason: `there is no secret ${name}`, isTwofold: false }),
-  redactor: () => SecretRedactor.ofSecrets(Object.values(values)),
-})
-
 /** The parts of an engine that is not started, and whose steps make no calls. */
 export const partsOf = (parts: EngineParts) =>
   callPartsOf(
@@ -164,11 +157,10 @@ export async function openBench(files: Files, options: BenchOptions = {}): Promi
   const openOwn = () =>
     options.onDisk === true ? openLmdbStore({ folder: join(folder, 'data'), log, clock }) : openMemoryIn(folder, clock)
   const calls = new StoreCalls()
-  const isBusy = () => calls.isBusy
-  clock.busy.add(isBusy)
+  clock.underWay.add(calls.underWay)
   const opened = calls.watch(options.store ?? (await openOwn()))
   const store = options.wrap?.(opened) ?? opened
-  const parts: EngineParts = {
+  const parts = engineParts({
     store,
     catalog,
     runner,
@@ -183,7 +175,6 @@ export async function openBench(files: Files, options: BenchOptions = {}): Promi
     slots: options.slots ?? new Slots({ code: options.stepConcurrency ?? 256, isolated: 8 }),
     others: options.others ?? null,
     moves: options.moves,
-    tagLimits: { count: 64, bytes: 256 },
     webhooks: { deliveries: options.deliveries ?? 1000, settlementOf },
     bounds: {
       commits: 1_000_000,
@@ -200,7 +191,7 @@ export async function openBench(files: Files, options: BenchOptions = {}): Promi
       record: 16 * MIB,
       ...options.memory,
     },
-  }
+  })
   const created = createEngine(parts)
   let closing: Promise<void> | null = null
   const engine: Engine = { ...created, close: (given) => (closing ??= created.close(given)) }
@@ -232,12 +223,12 @@ export async function openBench(files: Files, options: BenchOptions = {}): Promi
     },
     async restart() {
       await engine.close({ grace: 0 })
-      clock.busy.delete(isBusy)
+      clock.underWay.delete(calls.underWay)
       return openBench({}, { ...options, folder, clock, isShared: !isOfTest })
     },
     async close() {
       await engine.close({ grace: 0 })
-      clock.busy.delete(isBusy)
+      clock.underWay.delete(calls.underWay)
       memories.delete(folder)
       await rm(folder, { recursive: true, force: true })
     },

@@ -7,7 +7,7 @@ import { ContextCache, ContextLoader } from '../../src/engine/contexts/context-l
 import { Ids, Pins } from '../../src/engine/contexts/ids.ts'
 import { Mailboxes } from '../../src/engine/turn/mailboxes.ts'
 import { folderOf, open, type Files } from '../definitions/catalog-files.ts'
-import { SimulatedClock } from './simulated-clock.ts'
+import { SimulatedClock } from '../../src/testing/simulated-clock.ts'
 import { emptyStore, withVerbs } from './stores.ts'
 import { env } from './turns.ts'
 import { silent } from './silent.ts'

@@ -1,7 +1,7 @@
 // Servers on the stores that users have, one after the other or at once on the same data.
 import { randomUUID } from 'node:crypto'
 import { openBench, type Bench, type BenchOptions, type Files } from './engine.ts'
-import { SimulatedClock } from './simulated-clock.ts'
+import { SimulatedClock } from '../../src/testing/simulated-clock.ts'
 import { SILENT_FEED } from './silent.ts'
 import { openRedis } from './redis-store.ts'
 

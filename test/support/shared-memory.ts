@@ -4,7 +4,7 @@ import { MemoryStore } from '../../src/store/memory/memory-store.ts'
 import type { Store } from '../../src/ports/store.ts'
 import type { BenchOptions } from './engine.ts'
 import { SILENT_FEED } from './silent.ts'
-import { SimulatedClock } from './simulated-clock.ts'
+import { SimulatedClock } from '../../src/testing/simulated-clock.ts'
 
 export const BEAT_MS = 1000
 /** Without a heartbeat for so long a server is dead. */

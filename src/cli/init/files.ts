@@ -1,4 +1,4 @@
-// cli/init: the files of a new project: a service that asks for an approval, and its function.
+// cli/init: the files of a new project: a service that asks for an approval, its function, and a scenario that tests it.
 
 const SERVICE = `{
   "comment": "Asks for an approval, waits at most a day for it, and greets who got it.",
@@ -39,6 +39,22 @@ export async function greet({ name }: { name: string }, flux: Flux) {
 }
 `
 
+const SCENARIO = `{
+  "service": "Approval",
+  "name": "who is approved is greeted; the mail server is away at first",
+  "functions": {
+    "greetings.greet": [{ "error": { "message": "the mail server is away" } }, { "result": { "text": "Hello Ada" } }]
+  },
+  "start": { "input": { "name": "Ada" } },
+  "then": [
+    { "expect": { "state": "WaitForDecision", "status": "WAITING_UNTIL" } },
+    { "send": "approve", "input": { "by": "Eve" } },
+    { "advance": "1s" },
+    { "expect": { "status": "COMPLETED", "output": { "text": "Hello Ada" }, "calls": { "greetings.greet": 2 } } }
+  ]
+}
+`
+
 const TSCONFIG = {
   compilerOptions: {
     target: 'es2023',
@@ -53,11 +69,14 @@ const TSCONFIG = {
   include: ['actors'],
 }
 
-const SCHEMA = './node_modules/actorflux/dist/schema.json'
+const SCHEMAS = './node_modules/actorflux/dist'
 
 const EDITOR = {
   'files.associations': { '*.flux': 'json', '*.model': 'json' },
-  'json.schemas': [{ fileMatch: ['*.flux', '*.model'], url: SCHEMA }],
+  'json.schemas': [
+    { fileMatch: ['*.flux', '*.model'], url: `${SCHEMAS}/schema.json` },
+    { fileMatch: ['*.scenario.json'], url: `${SCHEMAS}/scenario.schema.json` },
+  ],
 }
 
 const IGNORED = `node_modules
@@ -68,7 +87,12 @@ tokens.json
 const packageOf = (actorflux: string) => ({
   private: true,
   type: 'module',
-  scripts: { dev: 'actorflux dev', start: 'actorflux serve', check: 'tsc -p . && actorflux validate' },
+  scripts: {
+    dev: 'actorflux dev',
+    start: 'actorflux serve',
+    check: 'tsc -p . && actorflux validate',
+    test: 'actorflux test',
+  },
   dependencies: { actorflux },
   devDependencies: { '@types/node': '^20.19.0', typescript: '^5.9.0 || ^6.0.0 || ^7.0.0' },
 })
@@ -80,6 +104,7 @@ export const projectFiles = (dependency: string): ReadonlyMap<string, string> =>
   new Map([
     ['actors/hello/Approval.flux', SERVICE],
     ['actors/hello/greetings.ts', FUNCTION],
+    ['actors/hello/Approval.scenario.json', SCENARIO],
     ['tsconfig.json', json(TSCONFIG)],
     ['.vscode/settings.json', json(EDITOR)],
     ['package.json', json(packageOf(dependency))],

@@ -12,15 +12,7 @@ import { Root } from '../source/schema.ts'
  * are those of one kind.
  */
 export function definitionSchema(): JsonObject {
-  const schema = z.toJSONSchema(z.union([Root, ModelFile, PropertySchema]), {
-    io: 'input',
-    unrepresentable: 'any',
-    override({ zodSchema, jsonSchema }) {
-      if (zodSchema instanceof z.ZodObject) Object.assign(jsonSchema, unknownKeys(zodSchema))
-      if (zodSchema instanceof z.ZodDiscriminatedUnion) Object.assign(jsonSchema, byType(zodSchema, jsonSchema.oneOf))
-    },
-  })
-  const { $defs = {} }: JsonObject = JSON.parse(JSON.stringify(schema))
+  const { $defs = {} } = editorSchema(z.union([Root, ModelFile, PropertySchema]))
   const isModel = Object.keys(ModelFile.shape).filter((key) => !Object.hasOwn(Root.shape, key))
   return {
     $schema: 'https://json-schema.org/draft/2020-12/schema',
@@ -34,6 +26,19 @@ export function definitionSchema(): JsonObject {
     ),
     $defs,
   }
+}
+
+/** The JSON Schema of a file, from that by which it is read. */
+export function editorSchema(schema: z.ZodType): JsonObject {
+  const made = z.toJSONSchema(schema, {
+    io: 'input',
+    unrepresentable: 'any',
+    override({ zodSchema, jsonSchema }) {
+      if (zodSchema instanceof z.ZodObject) Object.assign(jsonSchema, unknownKeys(zodSchema))
+      if (zodSchema instanceof z.ZodDiscriminatedUnion) Object.assign(jsonSchema, byType(zodSchema, jsonSchema.oneOf))
+    },
+  })
+  return JSON.parse(JSON.stringify(made))
 }
 
 /** VS Code warns of unknown keys, or refuses them, and says which there are. */

@@ -73,6 +73,10 @@ export function checkKeys(schema: z.core.$ZodType, value: Json | undefined, repo
   if (schema instanceof z.ZodPipe) return checkKeys(schema.in, value, report, pointer)
   if (schema instanceof z.ZodArray && Array.isArray(value))
     return value.forEach((item, index) => checkKeys(schema.element, item, report, `${pointer}/${index}`))
+  if (schema instanceof z.ZodUnion && Array.isArray(value)) {
+    const variant = schema.options.find((one) => one instanceof z.ZodArray)
+    if (variant) checkKeys(variant, value, report, pointer)
+  }
   if (!isObject(value)) return
   if (schema instanceof z.ZodUnion) {
     const variant = schema.options.find(
@@ -80,6 +84,9 @@ export function checkKeys(schema: z.core.$ZodType, value: Json | undefined, repo
     )
     if (variant) checkKeys(variant, value, report, pointer)
   }
+  if (schema instanceof z.ZodRecord)
+    for (const [key, item] of Object.entries(value))
+      checkKeys(schema.valueType, item, report, `${pointer}/${escapedKey(key)}`)
   if (!(schema instanceof z.ZodObject)) return
   const known = Object.keys(schema.shape)
   for (const [key, item] of Object.entries(value)) {

@@ -28,7 +28,7 @@ const MAX_COUNTS = 16
 /** Counts and lists at once that may read all contexts, which takes fifty times as long. */
 const MAX_SEARCHES = 8
 /** Rehearsals at once: each may look at thousands of contexts, and remember a hundred. */
-const MAX_REHEARSALS = 4
+const MAX_REHEARSALS = 2
 /** Lists, counts, searches and rehearsals that wait for others to end. */
 const MAX_WAITING = 200
 

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Told } from '../../api/calls.ts'
 import type { EventAnswer } from '../../api/events.ts'
-import { MAX_SAMPLED, MAX_SHOWN, type Assumptions, type Rehearsed } from '../../api/rehearsal.ts'
+import { MAX_SAMPLED, type Assumptions, type Rehearsed } from '../../api/rehearsal.ts'
 import { NO_SIGNALS } from '../contexts/deps.ts'
 import { BroadcastRun } from '../fanout/broadcast-run.ts'
 import type { BroadcastEvent } from '../fanout/broadcast-rows.ts'
@@ -12,8 +12,7 @@ import { Idempotency } from '../idempotency/idempotency.ts'
 import { inProgress, mismatch, readKept, readKeptToAll, rowKeyOf, type ScopedKey } from '../idempotency/kept-answer.ts'
 import { Rehearsal } from '../rehearsal/rehearsal.ts'
 import { withoutNewIds, wouldOf } from '../rehearsal/would.ts'
-import { unclaimedAnswer } from '../pending/unclaimed-events.ts'
-import type { CallEnv } from './call-env.ts'
+import { isReadable, type CallEnv } from './call-env.ts'
 
 /**
  * The answer that the call would have, and what would become of the contexts. `handle`: the handler of the call.
@@ -26,13 +25,14 @@ export function rehearse<A extends object>(
 ): Promise<Told<Rehearsed<A>>> {
   return env.rehearsals.run(async () => {
     const rehearsal = new Rehearsal(env, assume)
-    const { mailboxes, store, clock } = rehearsal
+    const { mailboxes, store, clock, unclaimed } = rehearsal
     let counts: object | undefined
     const dry: CallEnv = {
       ...env,
       mailboxes,
       store,
       clock,
+      unclaimed,
       signals: NO_SIGNALS,
       refusals: { log: async () => {} },
       idempotency: new Idempotency({ ...env.given, store, clock }),
@@ -44,7 +44,9 @@ export function rehearse<A extends object>(
     }
     const { answer, replayed } = await handle(dry)
     await rehearsal.goOn()
-    const would = wouldOf(rehearsal.contexts).slice(0, MAX_SHOWN)
+    // Relatives of a context may be of services that the caller may not read.
+    const readable = [...rehearsal.contexts].filter(([, { now }]) => isReadable(env)(now.flux))
+    const would = wouldOf(new Map(readable))
     const whole = withoutNewIds({ ...answer, dryRun: true as const, ...counts, would }, (id) => rehearsal.isNew(id))
     return { answer: whole, rehearsed: true, ...(replayed && { replayed }) }
   })
@@ -62,8 +64,7 @@ async function sendToSome(env: CallEnv, sent: BroadcastEvent, call: ScopedKey | 
   }
   const now = clock.now()
   const stored = { sent, upTo: await store.highestId(), expiresAt: now, drawn: { seed: randomUUID(), now } }
-  const unclaimed = { endBroadcast: async (...end: Parameters<typeof unclaimedAnswer>) => unclaimedAnswer(...end) }
-  const parts = { ...env, unclaimed, most: MAX_SAMPLED }
+  const parts = { ...env, most: MAX_SAMPLED }
   const run = new BroadcastRun(parts, { key: '', stored, place: new BroadcastPlace(null) })
   await run.prepare()
   const answer = await run.sendUnstored()

@@ -94,7 +94,7 @@ const EVERY_MS = { min: 1_000, max: 60_000 }
 
 /** The purges, which repeat from the first run on. */
 export function purgesOf({ store, clock, log, retention }: Deps & Pick<EngineParts, 'retention'>): Periodic {
-  const pauseMs = Math.min(Math.max(retention / 10, EVERY_MS.min), EVERY_MS.max)
+  const pauseMs = retention === Infinity ? null : Math.min(Math.max(retention / 10, EVERY_MS.min), EVERY_MS.max)
   return new Periodic(clock, async (signal) => {
     try {
       await untilNone(signal, () => store.purge({ endedBefore: clock.now() - retention, limit: MAX_PURGED_AT_ONCE }))

@@ -33,10 +33,13 @@ export interface EngineParts extends Deps {
   readonly signals?: Signals | undefined
   /** Left out, or null: turns are not traced. */
   readonly traces?: Traces | null | undefined
-  /** Milliseconds for which finished contexts stay readable. */
+  /** Milliseconds for which finished contexts stay readable. Infinity: nothing is deleted. */
   readonly retention: number
   /** Answers to calls under a key: the milliseconds for which they are kept, those to webhooks apart, and how many. */
   readonly idempotency: { readonly kept: number; readonly max: number; readonly keptOfWebhooks: number }
+  /** What expressions and pauses draw, at least 0 and below 1, and UUIDs; left out: those of Node. */
+  readonly random?: (() => number) | undefined
+  readonly uuid?: (() => string) | undefined
   /** Null: no other server can be there. */
   readonly others: {
     /** Milliseconds between heartbeats. */

@@ -54,8 +54,8 @@ export class EngineCore extends WithGiven {
   /** What a turn depends on in addition to the context and its messages. */
   readonly env = (): TurnEnv => ({
     now: this.given.clock.now(),
-    random: Math.random,
-    uuid: randomUUID,
+    random: this.given.random ?? Math.random,
+    uuid: this.given.uuid ?? randomUUID,
     owner: this.servers.own,
     tagLimits: this.given.tagLimits,
     partitions: this.given.store.partitions,

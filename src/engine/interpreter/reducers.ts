@@ -208,7 +208,7 @@ function leave(next: WorkingState, pick: number, isOver: boolean): void {
     scope.seesException = isExceptional
     if (!next.failed && next.run(lines)) {
       const event = waitTextOf(next.data.fluxEvent)
-      const move = { from: state.name, event, to: target.name, at: next.now, values: next.written }
+      const move = { from: state.name, event, to: target.name, at: next.now, values: next.written, transition: pick }
       next.turn.carried = { move, input: next.input }
     }
     scope.seesException = false

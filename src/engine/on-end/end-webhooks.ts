@@ -64,7 +64,8 @@ interface DueWebhook extends Pick<OwedWebhook, 'contextId' | 'retries'> {
   readonly characters: number
 }
 
-export interface EndWebhooksParts extends TaskParts, Pick<EngineParts, 'memory' | 'secrets' | 'webhookSender'> {}
+export interface EndWebhooksParts
+  extends TaskParts, Pick<EngineParts, 'memory' | 'random' | 'secrets' | 'webhookSender'> {}
 
 interface EndRun extends TaskRun {
   readonly due: DueWebhook
@@ -240,7 +241,7 @@ export class EndWebhooks {
       if (failure) task.check()
       const attempts = due.attempts + 1
       const isLast = failure?.hint?.afterMs === null || attempts >= DELIVERY_RETRY.maxAttempts
-      const pauseMs = pauseAfter(DELIVERY_RETRY, attempts, Math.random, failure?.hint)
+      const pauseMs = pauseAfter(DELIVERY_RETRY, attempts, this.#parts.random ?? Math.random, failure?.hint)
       const next = failure && !isLast ? { ...due, due: Math.ceil(clock.now()) + pauseMs, attempts } : null
       // Another server may have sent it, and have ended it just now: then this fails.
       await task.persist(() => task.end([next ? dueRow(next) : settledRow(due)]))

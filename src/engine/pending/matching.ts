@@ -3,7 +3,8 @@
 // - A context that has come to wait is looked at, and offered what it may take, in the order of arrival. This is never
 //   part of the commit, or of the answer, that made the context wait.
 // - Every server goes over all unclaimed events from time to time, and has those contexts looked at that wait for one
-//   of them. So an event is taken although the server crashed that was to find its taker.
+//   of them. So an event is taken although the server crashed that was to find its taker. A server that is alone does so
+//   while there are any.
 import type { ContextId } from '../../model/context.ts'
 import { FluxError } from '../../model/failure.ts'
 import { compareRows, type RowWrite, type StoredRow } from '../../model/rows.ts'
@@ -40,6 +41,8 @@ export type Offered =
   | 'notWaiting'
 
 interface LookUpsParts extends Deps {
+  /** null: no other server can be there. */
+  readonly beat: number | null
   readonly unclaimed: Pick<UnclaimedStore, 'unclaimed'>
   readonly offer: (found: FoundEvent, id: ContextId) => Promise<Offered>
 }
@@ -193,20 +196,22 @@ export class LookUps {
   }
 
   async #pass(signal: AbortSignal) {
-    const { store, log } = this.#parts
+    const { store, log, beat } = this.#parts
+    let mayBeMore = beat !== null
     try {
       const upTo = await store.highestId()
       const asked = new Set<string>()
       const keys: string[] = []
       for await (const row of allRows(store, { space: 'held', prefix: '' }, ROWS)) {
         if (signal.aborted) return PAUSE_MS
+        mayBeMore = true
         // A context that was looked at was offered all events that it waits for.
         keys.push(...(await this.#keysOf(row)).filter((key) => !asked.has(key)))
         for (const key of keys) asked.add(key)
         if (keys.length >= KEYS) await this.#lookAtAll(keys.splice(0), upTo, signal)
       }
       if (keys.length > 0) await this.#lookAtAll(keys, upTo, signal)
-      return PAUSE_MS
+      return mayBeMore ? PAUSE_MS : null
     } catch (error) {
       if (!signal.aborted) log.debug('pending events could not be looked at; trying again soon', { error })
       return TICK_MS

@@ -15,6 +15,8 @@ import { LookUps, type FoundEvent, type Offered } from './matching.ts'
 import { homeIn, lookupRowsOf, UnclaimedStore, type UnclaimedEvent, type UnclaimedRow } from './unclaimed-store.ts'
 
 interface UnclaimedEventsParts extends Deps {
+  /** null: no other server can be there. */
+  readonly beat: number | null
   readonly mailboxes: Mailboxes
   readonly given: EngineParts
 }
@@ -47,20 +49,6 @@ const MAX_CONTEXTS = 100
 /** Tries to withdraw an event that contexts claim again and again. */
 const MAX_TRIES = 20
 
-/** The answer to the sender of an event that is unclaimed where it has a time to live, and reached no context. */
-export function unclaimedAnswer(
-  { ttl }: Pick<SentToAll, 'ttl'>,
-  { answer, receivedAt }: Pick<EndOfBroadcast, 'answer' | 'receivedAt'>,
-): EventAnswer {
-  const { message, transitions, executions, pending } = answer
-  if (ttl === null || transitions.length + executions.length + pending.length > 0) return answer
-  return {
-    ...answer,
-    message: `${message}, kept for the first that waits for it`,
-    pending: [{ contextId: null, expiresAt: receivedAt + ttl }],
-  }
-}
-
 export class UnclaimedEvents {
   readonly #parts: UnclaimedEventsParts
   readonly #unclaimed: UnclaimedStore
@@ -87,8 +75,12 @@ export class UnclaimedEvents {
 
   /** Contexts have come to wait, in a partition in which events are unclaimed. */
   onWaiting(writes: readonly Write[]): void {
-    for (const { context } of writes)
-      if (context.endedAt === null) void this.#lookUps.request(context.id, context.indexKeys)
+    for (const { context } of writes) if (context.endedAt === null) void this.lookAt(context.id, context.indexKeys)
+  }
+
+  /** Offers a context, which has these index keys, what it may take. Never rejects. */
+  lookAt(id: ContextId, indexKeys: readonly string[]): Promise<void> {
+    return this.#lookUps.request(id, indexKeys)
   }
 
   /**
@@ -100,8 +92,8 @@ export class UnclaimedEvents {
     { ttl, eventId, event, input, untyped, tags, caller: { roles } }: SentToAll,
     { answer, receivedAt, receipt, write }: EndOfBroadcast,
   ): Promise<EventAnswer | null> {
-    const told = unclaimedAnswer({ ttl }, { answer, receivedAt })
-    if (ttl === null || told === answer) {
+    const { transitions, executions, pending } = answer
+    if (ttl === null || transitions.length + executions.length + pending.length > 0) {
       await write?.(answer, [])
       return answer
     }
@@ -112,8 +104,14 @@ export class UnclaimedEvents {
       })
     const expiresAt = receivedAt + ttl
     const added = { eventId, event, input, untyped, tags, receivedAt, expiresAt, receipt, roles, claim: null }
+    const told: EventAnswer = {
+      ...answer,
+      message: `${answer.message}, kept for the first that waits for it`,
+      pending: [{ contextId: null, expiresAt }],
+    }
     await this.#requireRoom(added)
     if (!(await this.#unclaimed.add(added, write && ((rows) => write(told, rows))))) return null
+    this.#lookUps.hurry()
     // A context may have come to wait while it was written.
     await this.#announce(added, null)
     return told

@@ -5,27 +5,32 @@
 // 2. What such a commit would have written stays in memory: later turns of the rehearsal see it in place of what the
 //    store has. New contexts have ids that no real one can have.
 // 3. Then the rehearsal goes on, message by message, as the engine would: a parent hears of the end of its child, a step
-//    whose outcome is assumed ends, and the earliest wake-up up to the time that is assumed comes.
+//    whose outcome is assumed ends, and the earliest wake-up comes that is due at once, or up to the time assumed. So do
+//    the children that contexts wait for, also those that were there before. A context that comes to wait is offered
+//    the unclaimed events that fit.
 // 4. It ends where none of that is left, or when it has made as many moves as it may.
 import { actionError } from '../../model/action-error.ts'
 import { MAX_SHOWN, type AssumedOutcome, type Assumptions } from '../../api/rehearsal.ts'
-import { type ContextId, isFinished } from '../../model/context.ts'
+import { type ContextId, isFinished, UNOWNED } from '../../model/context.ts'
 import { getOwn } from '../../model/json/value.ts'
 import { charactersOf } from '../../model/texts.ts'
-import type { CommitRefusal, CommitRequest, Selection, Store, Write } from '../../ports/store.ts'
+import type { RowSpace, RowWrite, StoredRow } from '../../model/rows.ts'
+import type { CommitRefusal, CommitRequest, RowQuery, Selection, Store, Write } from '../../ports/store.ts'
 import { NO_SIGNALS } from '../contexts/deps.ts'
 import type { KnownContext } from '../contexts/context-loader.ts'
 import type { Parts } from '../core/core.ts'
 import { drawnFrom } from '../idempotency/kept-answer.ts'
 import type { Input } from '../interpreter/decision.ts'
 import { isAt, stepOf, type StepAnswer } from '../interpreter/position.ts'
+import { UnclaimedEvents } from '../pending/unclaimed-events.ts'
 import { owedBy } from '../turn/answer.ts'
 import type { Slot } from '../turn/admission.ts'
 import type { Commits } from '../turn/commit.ts'
 import { Mailboxes } from '../turn/mailboxes.ts'
 import type { TrackedContext, TurnEnv } from '../turn/message.ts'
 import { indexKeysOf } from '../record/index-keys.ts'
-import { MAX_ENTRIES, stepShown, type RehearsedContext } from './would.ts'
+import { isUnreadable } from '../record/unreadable.ts'
+import { contextOf, MAX_ENTRIES, stepShown, type RehearsedContext } from './would.ts'
 
 /** Moves of all contexts together. */
 const MAX_MOVES = 10_000
@@ -33,7 +38,7 @@ const MAX_MOVES = 10_000
 const MAX_STEPS = 60_000_000
 /** Contexts, and their characters, that are remembered. */
 const MAX_CONTEXTS = 1000
-const MAX_CHARACTERS = 32 * 1024 * 1024
+const MAX_CHARACTERS = 8 * 1024 * 1024
 /** Contexts that would be started, at most. */
 const MAX_NEW = 2 ** 20
 
@@ -50,12 +55,17 @@ const WAKE = { type: 'WAKE' } as const
 export class Rehearsal {
   readonly mailboxes: Mailboxes
   readonly store: Store
+  readonly unclaimed: UnclaimedEvents
   readonly contexts = new Map<ContextId, RehearsedContext>()
   readonly clock: Parts['clock']
+  readonly #parts: Parts
+  readonly #rows: ChangedRows
   readonly #assume: Assumptions
   /** Parents that are to hear of the end of a child. */
   readonly #told: ContextId[] = []
   #now: number
+  /** Wake-ups are taken up to then. */
+  readonly #until: number
   #moves = 0
   #steps = 0
   readonly #ids = new Set<ContextId>()
@@ -64,11 +74,17 @@ export class Rehearsal {
 
   constructor(parts: Parts, assume: Assumptions) {
     const { store, clock, env } = parts
+    this.#parts = parts
     this.#assume = assume
     this.#now = assume.now ?? clock.now()
+    this.#until = assume.until ?? this.#now
     this.clock = { now: () => this.#now, after: (milliseconds, callback) => clock.after(milliseconds, callback) }
+    this.#rows = new ChangedRows(store)
     this.store = overlaid(store, {
-      commit: async (request) => (await this.#refusalOf(request)) ?? { ok: true },
+      commit: async (request) => (await this.#refusalOf(request)) ?? this.#rows.take(request.rows),
+      readRow: (row) => this.#rows.read(row),
+      listRows: (query) => this.#rows.list(query),
+      sweepRows: async () => 0,
       selectIds: async (query) => {
         const page = await store.selectIds(query)
         return { ...page, ids: page.ids.filter((id) => this.#fits(id, query)) }
@@ -97,6 +113,7 @@ export class Rehearsal {
       signals: NO_SIGNALS,
       maxCalls: Infinity,
     })
+    this.unclaimed = new UnclaimedEvents({ ...parts, store: this.store, clock: this.clock, mailboxes: this.mailboxes })
   }
 
   /** Whether it is the id of a context that would be started. */
@@ -108,7 +125,7 @@ export class Rehearsal {
   async goOn(): Promise<void> {
     await this.mailboxes.idle()
     this.#isGoingOn = true
-    for (let next = this.#next(); next !== null; next = this.#next()) {
+    for (let next = await this.#next(); next !== null; next = await this.#next()) {
       const context = this.contexts.get(next.id)
       if (this.#isSpent) {
         if (context) context.isStopped = true
@@ -128,27 +145,59 @@ export class Rehearsal {
   }
 
   /** What would happen next. */
-  #next(): Next | null {
+  async #next(): Promise<Next | null> {
     const parent = this.#told.shift()
     if (parent !== undefined) return { id: parent, input: WAKE, at: null }
+    await this.#addChildren()
+    await this.#offerUnclaimed()
     let first: Next | null = null
     for (const [id, context] of this.contexts) {
       const { record } = context.now
-      if (context.isStopped || record.isPaused || isFinished(record.status)) continue
+      if (context.isStopped || isFinished(record.status)) continue
       const input = this.#answerTo(context)
       if (input) return { id, input, at: null }
-      const { due } = record
-      if (due !== null && due <= (this.#assume.until ?? -Infinity) && due < (first?.at ?? Infinity))
+      const { due, isPaused } = record
+      if (!isPaused && due !== null && due <= this.#until && due < (first?.at ?? Infinity))
         first = { id, input: WAKE, at: due }
     }
     return first
+  }
+
+  /** Adds the children that contexts wait for, and theirs, as the store has them. One that can't be read is left out. */
+  async #addChildren(): Promise<void> {
+    const { loader, log } = this.#parts
+    for (const context of this.contexts.values()) {
+      const { child } = context.now.record
+      if (child === null || child === context.child) continue
+      context.child = child
+      if (this.contexts.has(child)) continue
+      const opened = await loader.open(child, null).catch((error: unknown) => {
+        if (!isUnreadable(error, log)) throw error
+        return null
+      })
+      if (!opened) continue
+      const { record, flux, texts } = opened
+      this.#characters += charactersOf(texts)
+      this.contexts.set(child, contextOf({ record, flux }, { record, flux, texts }))
+    }
+  }
+
+  /** Offers unclaimed events to contexts that have moved, as the engine does after a commit. */
+  async #offerUnclaimed(): Promise<void> {
+    if ((await this.store.countRows({ space: 'lookups' })) === 0) return
+    for (const [id, context] of this.contexts) {
+      const { now, offered } = context
+      if (now === offered || isFinished(now.record.status)) continue
+      context.offered = now
+      await this.unclaimed.lookAt(id, indexKeysOf(now.record, now.flux))
+    }
   }
 
   /** The assumed end of what a context does; null: it does nothing, or none is assumed. */
   #answerTo({ now: { record, flux }, acted, steps }: RehearsedContext): Input | null {
     const step = stepOf(record)
     const { child, position } = record
-    if (step === null && child === null) return null
+    if (step === null ? child === null : step.owner === UNOWNED) return null
     const state = flux.states[record.state]?.name ?? ''
     const outcomes = getOwn(this.#assume.steps ?? {}, state)
     if (outcomes === undefined) return null
@@ -173,6 +222,7 @@ export class Rehearsal {
   readonly #commit: Commits['commit'] = async (work, writes, { rows }) => {
     const refusal = await this.#refusalOf({ writes, rows })
     if (refusal) return refusal
+    this.#rows.take(rows)
     for (const { context } of writes) {
       const tracked = work.contexts.get(context.id)
       if (tracked) this.#take(tracked, work.env, context.parts)
@@ -219,22 +269,11 @@ export class Rehearsal {
     const known = this.contexts.get(record.id)
     this.#moves += history.length
     this.#characters += charactersOf(texts) - (known ? charactersOf(known.now.texts) : 0)
-    const context: RehearsedContext = known ?? {
-      before: before && { record: before, flux: fluxBefore },
-      now: { record, flux, texts },
-      entered: [],
-      steps: [],
-      started: 0,
-      children: [],
-      onEnd: null,
-      isAssumed: false,
-      isStopped: false,
-      acted: new Map(),
-    }
-    context.now = { record, flux, texts }
+    const now = { record, flux, texts }
+    const context = known ?? contextOf(before && { record: before, flux: fluxBefore }, now)
+    context.now = now
     for (const { to } of history) context.entered.push(to)
     if (step && isAt(step, record) && (context.started += 1) <= MAX_ENTRIES) context.steps.push(stepShown(record, flux))
-    if (record.child !== null && record.child !== before?.child) context.children.push(record.child)
     context.onEnd ??= owedBy(tracked, env)?.url ?? null
     this.contexts.set(record.id, context)
     if (!this.#isGoingOn) this.#forgetOthers()
@@ -253,12 +292,55 @@ export class Rehearsal {
 
 function answerOf(outcome: AssumedOutcome, step: StepAnswer): Input {
   if ('result' in outcome) return { type: 'DONE', result: outcome.result, ...step }
-  const { type, message } = outcome.error
+  const { type = 'Error', message = '' } = outcome.error
   return { type: 'FAIL', error: actionError(type, message), ...step }
 }
 
+/** The rows of unclaimed events. Those of other spaces are not read again in a rehearsal. */
+const CHANGED_SPACES: ReadonlySet<RowSpace> = new Set(['held', 'lookups', 'marks'])
+
+/** Rows that commits would have changed, in place of those that the store has. */
+class ChangedRows {
+  readonly #store: Store
+  readonly #changed = new Map<string, StoredRow | null>()
+
+  constructor(store: Store) {
+    this.#store = store
+  }
+
+  take(rows: readonly RowWrite[] = []): { ok: true } {
+    for (const row of rows) {
+      const { partition, space, key, value, expiresAt } = row
+      if (!CHANGED_SPACES.has(space)) continue
+      this.#changed.set(placeOf(row), value === null ? null : { partition, key, value, expiresAt })
+    }
+    return { ok: true }
+  }
+
+  async read(row: RowPlace): Promise<StoredRow | null> {
+    const changed = this.#changed.get(placeOf(row))
+    return changed === undefined ? this.#store.readRow(row) : changed
+  }
+
+  /** Without rows that are new. */
+  async list(query: RowQuery): Promise<StoredRow[]> {
+    const { space, limit } = query
+    const rows = await this.#store.listRows({ ...query, limit: limit + this.#changed.size })
+    return rows
+      .flatMap((row) => {
+        const changed = this.#changed.get(placeOf({ ...row, space }))
+        return changed === undefined ? row : (changed ?? [])
+      })
+      .slice(0, limit)
+  }
+}
+
+type RowPlace = Parameters<Store['readRow']>[0]
+
+const placeOf = ({ partition, space, key }: RowPlace) => `${partition}:${space}:${key}`
+
 /** A store of which some methods are others. */
-const overlaid = (store: Store, others: Pick<Store, 'commit' | 'selectIds'>): Store =>
+const overlaid = (store: Store, others: Partial<Store>): Store =>
   new Proxy(store, {
     get(target, name) {
       const value: unknown = Object.hasOwn(others, name) ? Reflect.get(others, name) : Reflect.get(target, name, target)

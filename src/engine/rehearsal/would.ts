@@ -1,9 +1,10 @@
 // engine/rehearsal: what would become of a context, as the answer of a rehearsal shows it, redacted as views are.
-import type { Would } from '../../api/rehearsal.ts'
+import { MAX_SHOWN, type Would } from '../../api/rehearsal.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import { type ContextId, type ContextRecord, dataKey } from '../../model/context.ts'
 import { escapedKey } from '../../model/failure.ts'
 import { getOwn, isObject, setOwn, type Json, type JsonObject } from '../../model/json/value.ts'
+import { sizeOf } from '../../model/json/weight.ts'
 import { REDACTED } from '../../model/secret-names.ts'
 import { argumentsWithSecrets } from '../../model/secret-reference.ts'
 import { redactorOf } from '../redact/redactor.ts'
@@ -11,6 +12,8 @@ import type { KnownContext } from '../contexts/context-loader.ts'
 
 /** Entries of a list in the answer. */
 export const MAX_ENTRIES = 200
+/** Characters of all entries, about, after which no more contexts are shown. */
+const MAX_ANSWER_CHARACTERS = 2 * 1024 * 1024
 /** Characters of a value as JSON, above which it is cut. */
 const MAX_VALUE_CHARACTERS = 1024
 
@@ -24,14 +27,31 @@ export interface RehearsedContext {
   readonly steps: Would['steps']
   /** The number of the attempts that would start. */
   started: number
-  readonly children: ContextId[]
   onEnd: string | null
   /** Its end was assumed: it is not shown. */
   isAssumed: boolean
   isStopped: boolean
   /** How often each state has acted, by name. */
   readonly acted: Map<string, number>
+  /** The last child that it was found to wait for. */
+  child: ContextId | null
+  /** As it was when it was offered unclaimed events; null: it was not yet. */
+  offered: KnownContext | null
 }
+
+export const contextOf = (before: RehearsedContext['before'], now: KnownContext): RehearsedContext => ({
+  before,
+  now,
+  entered: [],
+  steps: [],
+  started: 0,
+  onEnd: null,
+  isAssumed: false,
+  isStopped: false,
+  acted: new Map(),
+  child: null,
+  offered: before?.record === now.record ? now : null,
+})
 
 type Contexts = ReadonlyMap<ContextId, RehearsedContext>
 
@@ -52,23 +72,32 @@ export function stepShown(record: ContextRecord, flux: CompiledFlux): Would['ste
   }
 }
 
-/** What the rehearsal has found of the contexts, in the order of their ids; new ones come last. */
+/** What would become of the contexts, in the order of their ids; new ones come last. */
 export function wouldOf(contexts: Contexts): Would[] {
+  const would: Would[] = []
   const sorted = [...contexts].sort(([one], [other]) => one - other)
-  return sorted.flatMap(([, context]) => (context.isAssumed ? [] : entryOf(context, contexts)))
+  let left = MAX_ANSWER_CHARACTERS
+  for (const [, context] of sorted) {
+    if (would.length >= MAX_SHOWN || left <= 0) break
+    if (!isShown(context)) continue
+    const entry = entryOf(context, contexts)
+    left -= sizeOf(entry, left)
+    would.push(entry)
+  }
+  return would
 }
+
+const isShown = ({ isAssumed, before, now }: RehearsedContext) => !isAssumed && before?.record !== now.record
 
 function entryOf(context: RehearsedContext, contexts: Contexts): Would {
   const { before, now, entered, steps, onEnd, isStopped } = context
   const { record, flux } = now
   const redactor = redactorOf(record, flux)
   const known = (id: ContextId | null) => (id === null ? undefined : contexts.get(id))
-  const children = context.children.flatMap((id) => {
-    const child = known(id)
-    if (!child) return []
-    const { record: own, flux: service } = child.now
+  const started = [...contexts.values()].filter((one) => one.before === null && one.now.record.parent?.id === record.id)
+  const children = started.slice(0, MAX_ENTRIES).map(({ now: { record: own, flux: service } }) => {
     const input = redactorOf(own, service).values(service.input, own.input)
-    return { package: own.package, fluxName: own.fluxName, input }
+    return { package: own.package, fluxName: own.fluxName, input: cut(input).value }
   })
   const child = known(record.child)?.now
   return {

@@ -198,7 +198,7 @@ const answers = ({ before, record }: TrackedContext): boolean =>
 
 /** Counts what the commit did to one of its contexts. */
 function countCommitted(signals: Signals, { flux, history, done, failures, late, record }: TrackedContext): void {
-  if (history.length > 0) signals.moves(flux, history.length)
+  if (history.length > 0) signals.moves(flux, history)
   if (late !== null) signals.lateness(late)
   if (done.length + failures.length === 0) return
   // Functions and scripts alone: a child is a context of its own.

@@ -14,7 +14,7 @@ import { KeyedQueue } from '../batch/keyed-queue.ts'
 import { JSON_FORMAT } from '../formats/codecs.ts'
 import { formatOfBody, parseBody, type BodyAdmission, type BodyLimits } from '../request/body.ts'
 import type { CallFields } from '../request/call-fields.ts'
-import { headerOf, readBytes, type Env } from '../request/incoming.ts'
+import { headerOf, ifMatchOf, readBytes, type Env } from '../request/incoming.ts'
 import { readQuery } from '../request/query.ts'
 import { unescaped } from '../request/text.ts'
 import { bodyOfEvent, bodyOfStructured, errorAsSent, type EventBody } from './event.ts'
@@ -69,6 +69,7 @@ export async function answerCloudEvents(c: Context<Env>, mode: Mode, answering: 
   try {
     if (mode === 'batch') {
       readQuery(c.req.url)
+      if (headerOf(c, 'if-match') !== undefined) throw malformed('If-Match is for single events')
       return await respond({ answer: await read((bytes) => sendAll(c, dataOf(bytes), answering)) })
     }
     const fields = READER.begin(c)
@@ -76,11 +77,11 @@ export async function answerCloudEvents(c: Context<Env>, mode: Mode, answering: 
     const body = await read((bytes) =>
       mode === 'binary' ? binary(c, bytes, parts) : bodyOfStructured(dataOf(bytes), parts),
     )
-    Object.assign(fields, preferEvent(c))
+    Object.assign(fields, preferEvent(c), { version: ifMatchOf(c) })
     try {
       const request = requestOf(fields, body)
       const sent = await calls.call('sendEvent', request)
-      const settled = await settledEvent(c, sent, isForAll(request), { calls, hold })
+      const settled = sent.rehearsed ? null : await settledEvent(c, sent, isForAll(request), { calls, hold })
       const replayed = sent.replayed && { 'idempotency-replayed': 'true' }
       return await respond({ answer: sent.answer, ...settled, headers: { ...settled?.headers, ...replayed } })
     } catch (error) {

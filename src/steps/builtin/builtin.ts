@@ -2,7 +2,7 @@
 import type { JsonObject } from '../../model/json/value.ts'
 import { atEachLevel } from '../../ports/log.ts'
 import type { StepFlux } from '../../ports/steps.ts'
-import { httpRequest } from './http/request.ts'
+import { httpRequest, type HttpOptions } from './http/request.ts'
 import { sendWebhook, verify } from './webhooks.ts'
 
 /** A function as `invokeCode` calls it. */
@@ -31,10 +31,7 @@ function textOf(args: JsonObject, key: 'message' | 'type') {
   return value == null || value === '' ? null : typeof value === 'string' ? value : JSON.stringify(value)
 }
 
-/** `allowPrivate`: whether `Http` may connect to addresses that are not public. */
-export function builtInClasses(options: { readonly allowPrivate: boolean }): {
-  readonly [className: string]: Methods
-} {
+export function builtInClasses(options: HttpOptions): { readonly [className: string]: Methods } {
   return {
     Logger: LOGGER,
     Errors: { throwException },

@@ -9,7 +9,7 @@ import { WEBHOOK_SCHEMES } from '../../model/webhook-schemes/schemes.ts'
 import { signingSecretFault } from '../../model/webhook-schemes/standard.ts'
 import type { Flux, StepFlux, WebhookSender } from '../../ports/steps.ts'
 import { headerPairs, HttpError } from './http/call.ts'
-import { httpRequest } from './http/request.ts'
+import { httpRequest, type HttpOptions } from './http/request.ts'
 
 /** Seconds that a receiver has. */
 const TIMEOUT_SECONDS = 20
@@ -37,7 +37,7 @@ class DeliveryError extends Error {
  * @throws HttpError, TimeoutError, ForbiddenAddress as `Http.request`; DeliveryError for any status but 2xx; Error if a
  * secret can't sign
  */
-export function sendWebhook(options: { readonly allowPrivate: boolean }) {
+export function sendWebhook({ now = Date.now, ...options }: HttpOptions) {
   const request = httpRequest({ ...options, readsBody: false })
   return async (args: JsonObject, flux: Pick<StepFlux, 'signal' | 'messageId' | 'traceparent'>) => {
     const { url, body, timeout, secret, secrets: several } = args
@@ -49,7 +49,7 @@ export function sendWebhook(options: { readonly allowPrivate: boolean }) {
     const signed = WEBHOOK_SCHEMES.standard.sign(
       { secrets, toleranceS: DEFAULT_TOLERANCE_SECONDS },
       { ...NO_REQUEST, headers: [['webhook-id', id]], body: Buffer.from(text) },
-      { nowMs: Date.now(), publicUrl: null },
+      { nowMs: now(), publicUrl: null },
     )
     const sent = {
       method: 'POST',
@@ -65,8 +65,8 @@ export function sendWebhook(options: { readonly allowPrivate: boolean }) {
   }
 }
 
-/** Sends webhooks of the runtime's own. `allowPrivate`: whether receivers may have addresses that are not public. */
-export function webhookSender(options: { readonly allowPrivate: boolean }): WebhookSender {
+/** Sends webhooks of the runtime's own. */
+export function webhookSender(options: HttpOptions): WebhookSender {
   const post = sendWebhook(options)
   return {
     async send({ url, id, secret, body, signal }) {

@@ -7,7 +7,7 @@ import { FluxError } from '../../../src/model/failure.ts'
 import { getOwn, isObject, type Json } from '../../../src/model/json/value.ts'
 import { stabiliser } from '../../recorded/run.ts'
 import { openServer } from '../../recorded/server.ts'
-import { SimulatedClock } from '../../support/simulated-clock.ts'
+import { SimulatedClock } from '../../../src/testing/simulated-clock.ts'
 import type { Corpus, Expected } from './corpus.ts'
 
 /** Milliseconds that pass before the contexts are looked at again: retries, delays and time-outs end by then. */

@@ -3,7 +3,7 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { openLmdbStore, type EmbeddedStore } from '../../../src/store/lmdb/store.ts'
 import { newFolder } from '../../recorded/server.ts'
-import { SimulatedClock } from '../../support/simulated-clock.ts'
+import { SimulatedClock } from '../../../src/testing/simulated-clock.ts'
 import { fill, type Corpus } from './corpus.ts'
 import { silent as log } from '../../support/silent.ts'
 

@@ -9,7 +9,7 @@ import { partitionOf, type StoredRow } from '../../../src/model/rows.ts'
 import type { CommitRequest, Store } from '../../../src/ports/store.ts'
 import type { Bench } from '../../support/engine.ts'
 import { held, nextTurn, type Held } from '../../support/held.ts'
-import { SimulatedClock } from '../../support/simulated-clock.ts'
+import { SimulatedClock } from '../../../src/testing/simulated-clock.ts'
 import { emptyStore, withVerbs } from '../../support/stores.ts'
 import { inMemory, seenBy, seenByAll, type World } from './world.ts'
 import { silent as log } from '../../support/silent.ts'
@@ -160,7 +160,7 @@ const openLookUps = (more: Partial<Store>) => {
     }
   }
   const unclaimed = { unclaimed: () => Promise.resolve(null) }
-  const lookUps = new Counted({ store, clock, log, unclaimed, offer })
+  const lookUps = new Counted({ beat: null, store, clock, log, unclaimed, offer })
   return { lookUps, missed, looks }
 }
 

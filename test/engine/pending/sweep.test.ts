@@ -10,7 +10,7 @@ import {
 } from '../../../src/engine/pending/unclaimed-store.ts'
 import { keysOfHearers } from '../../../src/engine/record/index-keys.ts'
 import type { StoredRow } from '../../../src/model/rows.ts'
-import { SimulatedClock } from '../../support/simulated-clock.ts'
+import { SimulatedClock } from '../../../src/testing/simulated-clock.ts'
 import { emptyStore } from '../../support/stores.ts'
 import { silent } from '../../support/silent.ts'
 
@@ -66,7 +66,7 @@ async function swept(
     }
   }
   const unclaimed = { unclaimed: (row: UnclaimedRow) => Promise.resolve(row) }
-  const sweep = new Sweep({ store, clock, log, unclaimed, offer: () => Promise.resolve('passed') })
+  const sweep = new Sweep({ beat: null, store, clock, log, unclaimed, offer: () => Promise.resolve('passed') })
   sweep.passes.within(0)
   for (let pass = 0; pass < passes; pass += 1) {
     await clock.advance(10_000)

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { homeOf, UnclaimedStore, type UnclaimedEvent } from '../../../src/engine/pending/unclaimed-store.ts'
 import { Memory } from '../../../src/store/memory/memory.ts'
 import { MemoryStore } from '../../../src/store/memory/memory-store.ts'
-import { SimulatedClock } from '../../support/simulated-clock.ts'
+import { SimulatedClock } from '../../../src/testing/simulated-clock.ts'
 import { withVerbs } from '../../support/stores.ts'
 import { silent } from '../../support/silent.ts'
 

@@ -1,6 +1,7 @@
 // Rehearsed calls: what they say, that nothing happens, and versions that calls name.
 import { describe, expect, test } from 'vitest'
-import type { Would } from '../../../src/api/rehearsal.ts'
+import { rehearsalAnswer, type Would } from '../../../src/api/rehearsal.ts'
+import { ANONYMOUS } from '../../../src/model/caller.ts'
 import { openBench, outputs, type Bench } from '../../support/engine.ts'
 
 const PAY = {
@@ -60,6 +61,23 @@ const HELPER = {
   ],
 }
 const TRIGGERED = { triggers: [{ event: 'pay' }], states: [{ name: 'End' }] }
+const PARENT = {
+  states: [
+    { name: 'Ask', action: { type: 'invokeFlux', name: 'Kid' }, transitions: [{ to: 'Told' }] },
+    { name: 'Told' },
+  ],
+}
+const KID = {
+  secured: true,
+  states: [
+    { name: 'Soon', waiting: true, transitions: [{ wait: 'duration:0', to: 'Later' }] },
+    { name: 'Later', waiting: true, transitions: [{ wait: 'duration:60', to: 'End' }] },
+    { name: 'End' },
+  ],
+}
+const STANDING = {
+  states: [{ name: 'Stand', action: { type: 'invokeCode', className: 'pay', methodName: 'stand' } }],
+}
 const LOOP = {
   output: [{ name: 'n', type: 'integer', defaultValue: 0 }],
   states: [
@@ -76,7 +94,14 @@ const FILES = {
   'p/Helper.flux': HELPER,
   'p/Triggered.flux': TRIGGERED,
   'p/Loop.flux': LOOP,
-  'p/pay.mjs': 'export const charge = ({ what }) => ({ id: "ch-" + what })\nexport const ask = () => ({ a: "yes" })\n',
+  'p/Parent.flux': PARENT,
+  'p/Kid.flux': KID,
+  'p/Standing.flux': STANDING,
+  'p/pay.mjs': [
+    'export const charge = ({ what }) => ({ id: "ch-" + what })',
+    'export const ask = () => ({ a: "yes" })',
+    'export const stand = () => new Promise(() => {})',
+  ].join('\n'),
 }
 const open = () => openBench(FILES, { secrets: { HOOK: 'x'.repeat(32) } })
 
@@ -168,6 +193,100 @@ describe('a rehearsal', () => {
       .would
     expect(ended?.map(({ fluxName, to }) => [fluxName, to])).toEqual([['Pay', 'Done']])
     expect(only(ended).changed).toContainEqual({ pointer: '/output/charged', from: null, to: 'no' })
+  })
+
+  test('takes what is due at once, and goes on with a child that was there before', async () => {
+    const bench = await open()
+    const started = (await bench.execute({ package: 'p', fluxName: 'Parent', dryRun: true })).would
+    expect(started?.map(({ to, entered, children }) => [to, entered, children.length])).toEqual([
+      ['Ask', ['Ask'], 1],
+      ['Later', ['Soon', 'Later'], 0],
+    ])
+    const contextId = await bench.run('Parent')
+    await bench.advance(0)
+    const tag = { contextId, tag: ['t'], dryRun: true }
+    expect((await bench.addTags(tag)).would).toMatchObject([
+      { contextId, to: 'Ask', child: { contextId: contextId + 1, fluxName: 'Kid', state: 'Later' } },
+    ])
+    const later = (await bench.addTags({ ...tag, assume: { until: bench.clock.now() + 60_000 } })).would
+    expect(later?.map(way)).toEqual([
+      ['Ask', ['Told'], 'Told', 'COMPLETED'],
+      ['Later', ['End'], 'End', 'COMPLETED'],
+    ])
+  })
+
+  test('shows no context that its caller may not see', async () => {
+    const bench = await open()
+    const { answer } = await bench.engine
+      .calls(ANONYMOUS)
+      .ask('execute', { package: 'p', fluxName: 'Parent', dryRun: true })
+    const { would } = rehearsalAnswer.parse(answer)
+    expect(would).toMatchObject([{ fluxName: 'Parent', to: 'Ask', children: [] }])
+    expect(only(would)).not.toHaveProperty('child')
+  })
+
+  test('has a step end that runs while its context is paused', async () => {
+    const bench = await open()
+    const contextId = await bench.run('Standing')
+    const assume = { steps: { Stand: [{ result: 1 }] } }
+    expect(only((await bench.pause({ contextId, dryRun: true, assume })).would)).toMatchObject({ status: 'COMPLETED' })
+    expect(only((await bench.pause({ contextId, dryRun: true })).would)).toMatchObject({ status: 'RUNNING' })
+  })
+
+  test('shows a child that starts and ends while its parent moves', async () => {
+    const bench = await openBench({
+      'p/Parent.flux': {
+        states: [
+          { name: 'Wait', waiting: true, transitions: [{ wait: 'duration:60', to: 'Ask' }] },
+          { name: 'Ask', action: { type: 'invokeFlux', name: 'Kid' }, transitions: [{ to: 'Told' }] },
+          { name: 'Told' },
+        ],
+      },
+      'p/Kid.flux': { states: [{ name: 'End' }] },
+    })
+    const assume = { until: bench.clock.now() + 60_000 }
+    const { would } = await bench.execute({ package: 'p', fluxName: 'Parent', dryRun: true, assume })
+    expect(would).toMatchObject([{ to: 'Told', children: [{ fluxName: 'Kid' }] }, { to: 'End' }])
+  })
+
+  test('takes unclaimed events, and keeps the rules for them', async () => {
+    const bench = await open()
+    const help = { event: 'help', tags: ['o-a'], ttl: 3600 }
+    await bench.sendEvent(help)
+    const start = { package: 'p', fluxName: 'Pay', dryRun: true }
+    const { would } = await bench.execute({ ...start, input: { order: 'a' } })
+    expect(would?.map(({ fluxName, entered }) => [fluxName, entered])).toEqual([
+      ['Pay', ['Wait', 'Help']],
+      ['Helper', ['Ask']],
+    ])
+    expect(await bench.listPending()).toHaveLength(1)
+    const large = { ...help, input: { text: 'x'.repeat(65_536) } }
+    await expect(bench.sendEvent({ ...large, dryRun: true })).rejects.toMatchObject({ failure: { kind: 'tooLarge' } })
+    await expect(bench.sendEvent(large)).rejects.toMatchObject({ failure: { kind: 'tooLarge' } })
+  })
+
+  test('shows no relatives of services that its caller may not read', async () => {
+    const bench = await openBench({
+      'p/Parent.flux': {
+        secured: true,
+        states: [
+          { name: 'a', action: { type: 'invokeFlux', name: 'Child' }, transitions: [{ to: 'b' }] },
+          { name: 'b' },
+        ],
+      },
+      'p/Child.flux': {
+        states: [{ name: 'w', waiting: true, transitions: [{ event: 'go', to: 'd' }] }, { name: 'd' }],
+      },
+    })
+    const parent = await bench.run('Parent')
+    await bench.idle()
+    const go = { event: 'go', contextId: parent + 1, dryRun: true }
+    expect((await bench.sendEvent(go)).would?.map(({ fluxName, to }) => [fluxName, to])).toEqual([
+      ['Parent', 'b'],
+      ['Child', 'd'],
+    ])
+    const { would } = await bench.engine.api(ANONYMOUS).sendEvent(go)
+    expect(would?.map(({ fluxName }) => fluxName)).toEqual(['Child'])
   })
 
   test('of an event for all counts, starts, and shows what it triggers', async () => {

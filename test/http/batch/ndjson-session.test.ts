@@ -6,7 +6,7 @@ import type { LineRequest } from '../../../src/http/batch/event-line.ts'
 import { nextTurn } from '../../../src/http/request/turns.ts'
 import { ByteBudget } from '../../../src/model/byte-budget.ts'
 import { FluxError, malformed, type Failure } from '../../../src/model/failure.ts'
-import { SimulatedClock } from '../../support/simulated-clock.ts'
+import { SimulatedClock } from '../../../src/testing/simulated-clock.ts'
 
 const BUDGET_BYTES = 10_000_000
 

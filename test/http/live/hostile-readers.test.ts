@@ -4,7 +4,7 @@ import type { MoveFilters } from '../../../src/api/streams.ts'
 import { SseBroadcaster } from '../../../src/http/live/sse-broadcaster.ts'
 import type { Sink } from '../../../src/http/live/sse-connection.ts'
 import { MoveRing } from '../../../src/store/lmdb/move-ring.ts'
-import { SimulatedClock } from '../../support/simulated-clock.ts'
+import { SimulatedClock } from '../../../src/testing/simulated-clock.ts'
 import { move } from './moves.ts'
 
 class Reader implements Sink {

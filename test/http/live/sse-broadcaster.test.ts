@@ -8,7 +8,7 @@ import type { Sink } from '../../../src/http/live/sse-connection.ts'
 import { FluxError } from '../../../src/model/failure.ts'
 import { KEPT_MOVES, UNREAD_MS } from '../../../src/ports/feeds.ts'
 import { MoveRing } from '../../../src/store/lmdb/move-ring.ts'
-import { SimulatedClock } from '../../support/simulated-clock.ts'
+import { SimulatedClock } from '../../../src/testing/simulated-clock.ts'
 import { move } from './moves.ts'
 
 /** A reader that takes everything, or nothing. */

@@ -4,11 +4,13 @@ import { CALLS } from '../../../api/calls.ts'
 import { retryFields } from '../../../api/commands.ts'
 import { AT_REST } from '../../../api/contexts.ts'
 import { STREAM_MOVES } from '../../../api/streams.ts'
+import type { MessageAnswer } from '../../../api/fields.ts'
 import type { StreamItem } from '../../../client/client.ts'
 import { Problem } from '../../../client/problem.ts'
 import { EXIT, flagOption, textOption, UsageError, type Given } from '../../command.ts'
 import { checked, fieldsIn, idOf, jsonIn, optionsFor, separated } from '../arguments.ts'
 import { CONTEXT_HEADS, contextLines, contextRow, standingLines, statusCell, stepText } from '../context-table.ts'
+import { IF_VERSION, REHEARSAL, rehearsalFields, rehearsalLines } from '../rehearsing.ts'
 import { problemText, remote, type Remote } from '../remote.ts'
 import { plain, plainJson, timeText } from '../text.ts'
 import { MANY, OPERATION, OPERATION_WITH, runOperation } from './operation.ts'
@@ -72,6 +74,7 @@ function choosesMany({ words, values }: Given, hasIds = true) {
   const isMany = given(MANY) !== undefined
   const option = given(OPERATION_WITH)
   if (!isMany && option !== undefined) throw new UsageError(`--${option} goes with filters, not with an id`)
+  if (isMany && values['if-version'] !== undefined) throw new UsageError('--if-version goes with an id')
   if (isMany && hasIds && words.length > 0) throw new UsageError('give ids or filters, not both')
   return isMany
 }
@@ -83,14 +86,19 @@ const changing = (kind: 'terminate' | 'pause' | 'resume', summary: string) =>
   remote({
     summary,
     words: IDS_OR_FILTERS,
-    options: { ...MANY, ...OPERATION },
-    run: async (given, remote) =>
-      choosesMany(given)
-        ? runOperation(kind, {}, given, remote)
-        : eachOf(given.words, remote, async (contextId) =>
-            remote.answer(await remote.client[kind]({ contextId }), ({ message }) => [plain(message)]),
-          ),
+    options: { ...REHEARSAL, ...IF_VERSION, ...MANY, ...OPERATION },
+    async run(given, remote) {
+      const how = await rehearsalFields(given.values, remote)
+      if (choosesMany(given)) return runOperation(kind, {}, given, remote, how)
+      return eachOf(given.words, remote, async (contextId) =>
+        tell(await remote.client[kind]({ contextId, ...how }), remote),
+      )
+    },
   })
+
+/** Writes the answer of a call: what it did, or would do. */
+const tell = (done: MessageAnswer & Parameters<typeof rehearsalLines>[0], remote: Remote) =>
+  remote.answer(done, ({ message }) => rehearsalLines(done, remote) ?? [plain(message)])
 
 /** Seconds for which a retried context is waited for, to tell what has become of it. */
 const RETRY_SECONDS = 5
@@ -105,14 +113,16 @@ const RETRY = {
 const retry = remote({
   summary: 'continue failed or terminated contexts, and print what became of them',
   words: IDS_OR_FILTERS,
-  options: { ...RETRY, ...MANY, ...OPERATION_WITH },
+  options: { ...RETRY, ...REHEARSAL, ...IF_VERSION, ...MANY, ...OPERATION_WITH },
   async run(given, remote) {
     const { client, io, answer } = remote
     const input = await jsonIn(given.values.input, 'input', io)
     const fields = { ...fieldsIn(retryFields, given.values), ...(input && { input }) }
-    if (choosesMany(given)) return runOperation('retry', fields, given, remote)
+    const how = await rehearsalFields(given.values, remote)
+    if (choosesMany(given)) return runOperation('retry', fields, given, remote, how)
     return eachOf(given.words, remote, async (contextId) => {
-      const done = await client.retry(checked(CALLS.retry, { contextId, ...fields }))
+      const done = await client.retry({ ...checked(CALLS.retry, { contextId, ...fields }), ...how })
+      if (done.would) return tell(done, remote)
       // Where it waits or has ended; where it is, if that takes long.
       const { status, currentState, error, step } = await client
         .waitFor({ contextId, status: AT_REST, timeout: RETRY_SECONDS })
@@ -130,20 +140,19 @@ const tagging = (kind: 'tag' | 'untag', summary: string) =>
   remote({
     summary,
     words: '<id> <tag>… | <tag>… <filters> --yes',
-    options: { ...MANY, ...OPERATION_WITH },
+    options: { ...REHEARSAL, ...IF_VERSION, ...MANY, ...OPERATION_WITH },
     async run(given, remote) {
+      const how = await rehearsalFields(given.values, remote)
       if (choosesMany(given, false)) {
         const tags = separated(given.words)
-        return runOperation(kind, tags.length === 0 ? {} : { tags }, given, remote)
+        return runOperation(kind, tags.length === 0 ? {} : { tags }, given, remote, how)
       }
       const [id, ...words] = given.words
       if (id === undefined) throw new UsageError('<id> is missing')
       const contextId = idOf(id)
       if (words.length === 0) throw new UsageError('<tag> is missing')
       const call = kind === 'tag' ? 'addTags' : 'removeTags'
-      return remote.answer(await remote.client[call]({ contextId, tag: separated(words) }), ({ message }) => [
-        plain(message),
-      ])
+      return tell(await remote.client[call]({ contextId, tag: separated(words), ...how }), remote)
     },
   })
 

@@ -3,6 +3,7 @@
 import { CALLS } from '../../../api/calls.ts'
 import { EXIT, listOption, textOption, UsageError } from '../../command.ts'
 import { checked, idOf, jsonIn, separated, serviceFields } from '../arguments.ts'
+import { IF_VERSION, REHEARSAL, rehearsalFields, rehearsalLines } from '../rehearsing.ts'
 import { remote } from '../remote.ts'
 import { plain } from '../text.ts'
 
@@ -19,8 +20,11 @@ const send = remote({
     ...INPUT,
     tag: listOption('tag', 'send it to contexts that have any of these tags'),
     ...KEY,
+    ...REHEARSAL,
+    ...IF_VERSION,
   },
-  async run({ word, values }, { client, io, answer, table }) {
+  async run({ word, values }, remote) {
+    const { client, io, answer, table } = remote
     const { 'context-id': id, key, 'flux-name': fluxName } = values
     const request = checked(CALLS.sendEvent, {
       event: word,
@@ -30,6 +34,7 @@ const send = remote({
       input: await jsonIn(values.input, 'input', io),
       tags: values.tag && separated(values.tag),
       idempotencyKey: values['idempotency-key'],
+      ...(await rehearsalFields(values, remote)),
     })
     const sent = await client.sendEvent(request)
     const { message, transitions, executions, ignored, pending, hint, accepted } = sent
@@ -41,7 +46,8 @@ const send = remote({
     const hasEffect = accepted || transitions.length + executions.length + pending.length > 0
     // A line for each context or service that the event was for; else what became of it.
     const otherwise = hasEffect ? [plain(message)] : []
-    answer(sent, () => (rows.length > 0 ? table(['OUTCOME', 'CONTEXT', 'STATE'], rows) : otherwise))
+    const rehearsed = rehearsalLines(sent, remote)
+    answer(sent, () => rehearsed ?? (rows.length > 0 ? table(['OUTCOME', 'CONTEXT', 'STATE'], rows) : otherwise))
     if (!hasEffect || hint !== undefined)
       io.err(`actorflux: ${plain([...(hasEffect ? [] : [message]), hint ?? []].flat().join('; '))}`)
     return hasEffect ? EXIT.fine : EXIT.failed
@@ -59,8 +65,10 @@ export const execute = remote({
     key: textOption('key', 'the key of the context'),
     'start-state': textOption('state', 'the state to begin in'),
     ...KEY,
+    ...REHEARSAL,
   },
-  async run({ word, values }, { client, io, answer }) {
+  async run({ word, values }, remote) {
+    const { client, io, answer } = remote
     const { package: owner, fluxName } = serviceFields(word)
     if (!owner || fluxName === '') throw new UsageError(`${JSON.stringify(word)} is no service: write package/service`)
     const started = await client.execute({
@@ -71,7 +79,8 @@ export const execute = remote({
       key: values.key,
       startState: values['start-state'],
       idempotencyKey: values['idempotency-key'],
+      ...(await rehearsalFields(values, remote)),
     })
-    answer(started, ({ contextId }) => [plain(String(contextId))])
+    answer(started, ({ contextId }) => rehearsalLines(started, remote) ?? [plain(String(contextId))])
   },
 })

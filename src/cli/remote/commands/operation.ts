@@ -8,6 +8,7 @@ import type { JsonObject } from '../../../model/json/value.ts'
 import { EXIT, flagOption, textOption, UsageError, type Given } from '../../command.ts'
 import { withBar } from '../../progress-bar.ts'
 import { checked, fieldsIn, jsonIn, optionsFor } from '../arguments.ts'
+import { rehearsalLines } from '../rehearsing.ts'
 import { remote, type Remote } from '../remote.ts'
 import { plain, plainJson, timeText, type Cell, type Style } from '../text.ts'
 
@@ -79,6 +80,7 @@ export async function runOperation(
   known: JsonObject,
   { values }: Given<typeof OPERATION_WITH>,
   remote: Remote,
+  how: { readonly dryRun?: boolean; readonly assume?: JsonObject },
 ): Promise<number> {
   const { client, io, isJson } = remote
   const more = (await jsonIn(values.with, 'with', io)) ?? {}
@@ -89,7 +91,12 @@ export async function runOperation(
     do: kind,
     with: { ...known, ...more },
     rate: values.rate,
+    ...how,
   })
+  if (how.dryRun) {
+    remote.answer(await client.startOperation(request), (answer) => rehearsalLines(answer, remote) ?? [])
+    return EXIT.fine
+  }
   if (!values.yes) {
     if (io.screen === null) throw new UsageError(`${kind} of all that match needs --yes`)
     const { matched } = await client.startOperation({ ...request, dryRun: true })

@@ -2,10 +2,10 @@
 // `actorflux server resume`.
 import type { ServicesView } from '../../../api/services.ts'
 import { drawingOf } from '../../../inspector/diagram/drawing.ts'
-import { graphOf } from '../../../inspector/diagram/graph.ts'
 import { svgFileOf } from '../../../inspector/diagram/svg.tsx'
 import { isObject, type JsonObject } from '../../../model/json/value.ts'
 import { textOption, UsageError } from '../../command.ts'
+import { mermaidOf } from '../../mermaid.ts'
 import { shownPlace } from '../../report.ts'
 import { serviceFields } from '../arguments.ts'
 import { remote, type Remote } from '../remote.ts'
@@ -100,25 +100,6 @@ const diagram = remote({
     io.out(plainText(svgFileOf(drawing, word)))
   },
 })
-
-/**
- * The service as a state diagram of Mermaid. States get ids of their own, since Mermaid's may have no spaces; texts are
- * written with Mermaid's references.
- */
-function mermaidOf(definition: JsonObject) {
-  const { states, edges, start } = graphOf(definition)
-  const idOf = (state: string) => `s${states.findIndex(({ name }) => name === state)}`
-  return [
-    'stateDiagram-v2',
-    ...states.map(({ name, title }) => `  state "${escaped(title)}" as ${idOf(name)}`),
-    ...(start === null ? [] : [`  [*] --> ${idOf(start)}`]),
-    ...edges.map(({ from, to, label }) => `  ${idOf(from)} --> ${idOf(to)}${label && `: ${escaped(label)}`}`),
-    ...states.filter(({ isEnd }) => isEnd).map(({ name }) => `  ${idOf(name)} --> [*]`),
-  ].join('\n')
-}
-
-const escaped = (text: string) =>
-  text.replace(/[^\p{L}\p{N} .,_/()+-]/gu, (character) => `#${character.codePointAt(0) ?? 0};`)
 
 export const service = { show, diagram }
 

@@ -20,6 +20,12 @@ export type HttpAnswer = {
   url: string
 }
 
+/** What is needed of the response to a request. */
+export interface HttpResponse
+  extends AsyncIterable<Buffer>, Pick<IncomingMessage, 'statusCode' | 'headers' | 'headersDistinct'> {
+  destroy(): unknown
+}
+
 /** Bytes of a body that are read so that the receiver is not cut off while it writes; nothing needs them. */
 const DRAINED_BYTES = 64 * 1024
 
@@ -29,7 +35,7 @@ const DRAINED_BYTES = 64 * 1024
  * @throws HttpError if the body is longer than `maxSize` bytes, has too many content codings, is nested too deep, or
  * cannot be decompressed
  */
-export async function httpAnswerOf(response: IncomingMessage, url: URL, maxSize: number | null): Promise<HttpAnswer> {
+export async function httpAnswerOf(response: HttpResponse, url: URL, maxSize: number | null): Promise<HttpAnswer> {
   const { statusCode: status = 0, headersDistinct } = response
   const { 'content-encoding': encodings = '', 'content-type': contentType } = response.headers
   const headers: JsonObject = {}

@@ -6,7 +6,7 @@ import { isIP } from 'node:net'
 import { getOwn, type JsonObject } from '../../../model/json/value.ts'
 import type { Flux } from '../../../ports/steps.ts'
 import { ForbiddenAddress, isPublic, publicLookup } from './addresses.ts'
-import { httpAnswerOf, type HttpAnswer } from './answer.ts'
+import { httpAnswerOf, type HttpAnswer, type HttpResponse } from './answer.ts'
 import { httpCall, HttpError, urlOf, type HttpCall } from './call.ts'
 
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
@@ -24,6 +24,18 @@ const HARMLESS: ReadonlySet<string> = new Set([
   'user-agent',
 ])
 
+/** Sends one request, and follows no redirect. */
+export type Exchange = (call: HttpCall, allowPrivate: boolean, signal: AbortSignal) => Promise<HttpResponse>
+
+export interface HttpOptions {
+  /** Whether requests may connect to addresses that are not public. */
+  readonly allowPrivate: boolean
+  /** In place of the network. */
+  readonly exchange?: Exchange
+  /** Epoch milliseconds, in place of the system's: when a message is signed. */
+  readonly now?: () => number
+}
+
 /**
  * Args: `method` (GET), `url`, `headers` and `query` (objects; headers also as a list of `{ name, value }`), `body`
  * (text, or data that becomes JSON), `encoded` (false; true: `body` is base64 of the bytes to send), `timeout` (30
@@ -33,7 +45,7 @@ const HARMLESS: ReadonlySet<string> = new Set([
  * @throws HttpError, TimeoutError, ForbiddenAddress; the abort reason of the step
  */
 export const httpRequest =
-  ({ allowPrivate, readsBody = true }: { readonly allowPrivate: boolean; readonly readsBody?: boolean }) =>
+  ({ allowPrivate, exchange = send, readsBody = true }: HttpOptions & { readonly readsBody?: boolean }) =>
   async (args: JsonObject, flux: Pick<Flux, 'signal' | 'traceparent'>): Promise<HttpAnswer> => {
     const call = httpCall(args, flux.traceparent)
     const late = AbortSignal.timeout(Math.ceil(call.timeout))
@@ -42,7 +54,7 @@ export const httpRequest =
     try {
       signal.throwIfAborted()
       for (let redirects = 0; ; redirects += 1) {
-        const response = await send(request, allowPrivate, signal)
+        const response = await exchange(request, allowPrivate, signal)
         try {
           const { statusCode = 0, headers } = response
           if (!call.followRedirects || !REDIRECTS.has(statusCode) || headers.location === undefined)

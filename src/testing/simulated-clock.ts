@@ -1,6 +1,6 @@
-// A clock that stands still until a test moves it.
-import type { Clock } from '../../src/ports/clock.ts'
-import { idle } from './idle.ts'
+// testing: a clock that stands still until a test moves it.
+import type { Clock } from '../ports/clock.ts'
+import { idle, type UnderWay } from './idle.ts'
 
 interface Timer {
   readonly at: number
@@ -10,8 +10,8 @@ interface Timer {
 export class SimulatedClock implements Clock {
   #now: number
   #timers: Timer[] = []
-  /** Each says whether something is under way elsewhere that goes on without the clock. */
-  readonly busy = new Set<() => boolean>()
+  /** What goes on elsewhere without the clock. */
+  readonly underWay = new Set<UnderWay>()
 
   constructor(now = Date.UTC(2026, 0, 1)) {
     this.#now = now
@@ -38,21 +38,22 @@ export class SimulatedClock implements Clock {
 
   /** Resolves when nothing goes on by itself while the clock stands still. */
   idle(): Promise<void> {
-    return idle(() => [...this.busy].some((isBusy) => isBusy()))
+    return idle(() => [...this.underWay].map((each) => each()).find((change) => change !== null) ?? null)
   }
 
   /**
    * Moves on, and fires what becomes due, in order and each at its time. What a timer sets off in this process comes to
    * its end before the next one fires; what is under way elsewhere, before this resolves.
+   * @param between waits before the next timer fires
    */
-  async advance(milliseconds: number): Promise<void> {
+  async advance(milliseconds: number, between: () => Promise<void> = idle): Promise<void> {
     const end = this.#now + milliseconds
     await this.idle()
     for (let timer = this.#timers[0]; timer !== undefined && timer.at <= end; timer = this.#timers[0]) {
       this.#timers.shift()
       this.#now = Math.max(this.#now, timer.at)
       timer.callback()
-      await idle()
+      await between()
     }
     this.#now = end
     await this.idle()

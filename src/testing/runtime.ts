@@ -1,0 +1,149 @@
+// testing: `actorflux/test`: services on the real engine, on a store in memory and a clock that a test moves.
+import { METHODS, type FluxApi } from '../api/calls.ts'
+import { momentOf } from '../api/fields.ts'
+import { serviceOver, type AnyServices, type ServicesOf } from '../client/services.ts'
+import { openCatalog, type Catalog } from '../definitions/catalog.ts'
+import type { Fault } from '../definitions/report.ts'
+import { NO_SIGNALS } from '../engine/contexts/deps.ts'
+import type { ModelDescriptor } from '../model/context.ts'
+import { quantityOf } from '../model/quantity.ts'
+import { atEachLevel, type Log } from '../ports/log.ts'
+import type { Signals } from '../ports/signals.ts'
+import type { StepRunner } from '../ports/steps.ts'
+import { TIMES } from '../settings/table.ts'
+import { webhookSender } from '../steps/builtin/webhooks.ts'
+import { stepRunner } from '../steps/runner.ts'
+import { Coverage, pathOf } from './coverage.ts'
+import { FakeNetwork } from './network.ts'
+import { testRunner } from './runner.ts'
+import { SimulatedClock } from './simulated-clock.ts'
+import type { SendOptions, TestMove, TestOptions, TestRuntime } from './types.ts'
+import { webhookCaller } from './webhooks.ts'
+import { openWorld, secretsOf } from './world.ts'
+
+export type * from './types.ts'
+
+const SILENT: Log = atEachLevel(() => () => {})
+
+/** Services that several tests share. */
+export interface LoadedServices {
+  readonly catalog: Catalog
+  readonly runner: StepRunner
+  readonly report: readonly Fault[]
+}
+
+/** Loads and checks the services. */
+export async function loadServices(folders: readonly string[], log: Log = SILENT): Promise<LoadedServices> {
+  const runner = stepRunner({ log })
+  return { runner, ...(await openCatalog({ folders, runner, log })) }
+}
+
+/**
+ * Runs services in this process, for a test: in memory, at a time that stands still.
+ * @throws Error that tells all faults of the services, with file, line and column
+ */
+export async function createTestRuntime<Services extends ServicesOf<Services> = AnyServices>({
+  actors = 'actors',
+  ...options
+}: TestOptions = {}): Promise<TestRuntime<Services>> {
+  const loaded = await loadServices([actors].flat(), options.log)
+  const faults = loaded.report.filter(({ severity }) => severity === 'fault')
+  const lines = faults.map(
+    ({ file, line, column, pointer, reason }) =>
+      `${line === undefined ? file : `${file}:${line}:${column}`} #${pointer}: ${reason}`,
+  )
+  if (lines.length > 0) {
+    loaded.runner.close()
+    throw new Error(`the services have faults:\n${lines.join('\n')}`)
+  }
+  const runtime = await openTestRuntime<Services>(loaded, options)
+  const close = () => runtime.close().finally(() => loaded.runner.close())
+  return { ...runtime, close }
+}
+
+type Given = Omit<TestOptions, 'actors'>
+
+/** A runtime with services that are loaded already. `coverage`: to which it adds what is taken. */
+export async function openTestRuntime<Services extends ServicesOf<Services> = AnyServices>(
+  loaded: LoadedServices,
+  options: Given = {},
+  coverage = new Coverage(),
+): Promise<TestRuntime<Services>> {
+  const { clock, network, runner, moves, world, api, webhook } = await openParts(loaded, options, coverage)
+  return {
+    ...api,
+    async execute(...[service, ...given]: [unknown, ...unknown[]]) {
+      const isNamed = typeof service === 'string'
+      return isNamed
+        ? Reflect.apply(serviceOver(api, service).execute, null, given)
+        : Reflect.apply(api.execute, null, [service])
+    },
+    async send(event, ...given) {
+      const [options]: readonly [options?: SendOptions & { readonly input?: unknown }] = given
+      return Reflect.apply(api.sendEvent, null, [{ ...options, event }])
+    },
+    service: (name) => serviceOver(api, name),
+    async context(contextId) {
+      const view = await api.getContext({ contextId })
+      return { ...view, state: view.currentState, input: valuesOf(view.input), output: valuesOf(view.output) }
+    },
+    webhook,
+    fake: runner.fake,
+    http: (url, answer) => network.fake(url, answer),
+    sent: () => network.sent,
+    calls: runner.calls,
+    moves: () => moves,
+    now: () => clock.now(),
+    async advance(time) {
+      const milliseconds = typeof time === 'number' ? time : quantityOf(time, TIMES)
+      if (!(milliseconds >= 0)) throw new TypeError(`${time} is no duration such as 90s, 15m, 1h or 3d`)
+      await clock.advance(milliseconds, () => clock.idle())
+    },
+    idle: () => clock.idle(),
+    crash: () => world.crash(),
+    coverage: () => Object.fromEntries(loaded.catalog.all().map((flux) => [pathOf(flux), coverage.of(flux)])),
+    close: () => world.close(),
+  }
+}
+
+async function openParts(
+  { catalog, runner: real }: LoadedServices,
+  { now = Date.UTC(2026, 0, 1), seed = 1, secrets: values = {}, log = SILENT }: Given,
+  coverage: Coverage,
+) {
+  const begin = momentOf(now)
+  if (begin === null) throw new TypeError(`now must be a time in ISO 8601 or epoch milliseconds, not ${now}`)
+  const clock = new SimulatedClock(begin)
+  const network = new FakeNetwork(() => clock.now())
+  const http = { allowPrivate: true, exchange: network.exchange, now: () => clock.now() }
+  const runner = testRunner({ services: catalog.all(), runner: real, clock, http })
+  clock.underWay.add(runner.underWay)
+  const secrets = secretsOf(values)
+  const moves: TestMove[] = []
+  const signals: Signals = {
+    ...NO_SIGNALS,
+    moves(service, made) {
+      coverage.note(service, made)
+      for (const { from, event, to, at } of made) moves.push({ service: pathOf(service), from, event, to, at })
+    },
+  }
+  const parts = { catalog, clock, log, seed, secrets, signals }
+  const world = await openWorld({ ...parts, runner: runner.steps, webhookSender: webhookSender(http) })
+  const entries: unknown[][] = Object.keys(METHODS).map((name) => [
+    name,
+    async (...given: unknown[]) => {
+      const answer: unknown = await Reflect.apply(Reflect.get(world.api, name), null, given)
+      await clock.idle()
+      return answer
+    },
+  ])
+  const api: FluxApi = Object.fromEntries(entries)
+  await clock.idle()
+  return { clock, network, runner, moves, world, api, webhook: webhookCaller({ world, clock, log, secrets }) }
+}
+
+/** The values of a model, by name. */
+export function valuesOf<Values>({ gloopProperties }: ModelDescriptor): Values {
+  const entries: unknown[][] = gloopProperties.map(({ name, value }) => [name, value ?? null])
+  return Object.fromEntries(entries)
+}
