@@ -6,7 +6,6 @@ import { createInspector } from '../../src/inspector/inspector.tsx'
 import type { Caller } from '../../src/model/caller.ts'
 import { memoryLog } from '../http/support.ts'
 
-export const NOW = 1_800_000_000_000
 const HEALTH = {
   trouble: null,
   store: '/srv/data',
@@ -31,11 +30,11 @@ interface PagesOptions {
   readonly api: (caller: Caller) => FluxApi
   /** Who looks at the pages. */
   readonly caller: Caller
-  readonly now?: () => number
+  readonly now: () => number
   readonly requireAuth?: boolean
 }
 
-export function openPages({ api, caller, now = () => NOW, requireAuth = false }: PagesOptions) {
+export function openPages({ api, caller, now, requireAuth = false }: PagesOptions) {
   const { log, lines } = memoryLog()
   const app = createInspector({
     api,

@@ -8,7 +8,9 @@ import { ANONYMOUS, type Caller } from '../../src/model/caller.ts'
 import { conflict, FluxError, invalid } from '../../src/model/failure.ts'
 import type { JsonObject } from '../../src/model/json/value.ts'
 import { contextView, fakeApi } from '../http/support.ts'
-import { NOW, openPages } from './pages.ts'
+import { openPages } from './pages.ts'
+
+const NOW = 1_800_000_000_000
 
 const SCHEMA = {
   type: 'object',
@@ -48,7 +50,7 @@ function open(overrides: Partial<FluxApi> = {}, caller: Caller = ANONYMOUS) {
     listServices: () => Promise.resolve({ services: [serviceOf('p', 'Order')], faults: [], loadedAt: 1 }),
     ...overrides,
   })
-  const pages = openPages({ api: () => api, caller })
+  const pages = openPages({ api: () => api, caller, now: () => NOW })
   const asked = (name: keyof FluxApi) => calls.filter((call) => call.name === name).map(({ request }) => request)
   return { ...pages, asked, calls }
 }
@@ -887,7 +889,7 @@ describe('other pages', () => {
 })
 
 test('assets are got again only if they have changed', async () => {
-  const { app } = openPages({ api: () => fakeApi().api, caller: ANONYMOUS, requireAuth: true })
+  const { app } = openPages({ api: () => fakeApi().api, caller: ANONYMOUS, now: () => NOW, requireAuth: true })
   for (const name of ['style.css', 'live.js', 'idiomorph.js']) {
     const first = await app.request(`/assets/${name}`)
     expect([first.status, first.headers.get('cache-control')]).toEqual([200, 'no-cache'])
