@@ -11,6 +11,7 @@ import { command, EXIT, flagOption, textOption, UsageError, type Given } from '.
 import { isBroken, reportLines } from './report.ts'
 import { messageOf } from '../model/error-message.ts'
 import { plain, plainJson } from './remote/text.ts'
+import { noService } from './validate.ts'
 import { coverageLines, isCovered, resultLines, summaryOf } from './test/text.ts'
 
 const OPTIONS = {
@@ -96,6 +97,7 @@ async function runSuite(
       reportLines(suite.report).forEach(io.err)
       return EXIT.failed
     }
+    if (suite.services.length === 0) throw noService(options.folders)
     const results: ScenarioResult[] = []
     for await (const result of suite.run()) {
       results.push(result)

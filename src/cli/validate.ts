@@ -23,7 +23,7 @@ export async function checkFolders(folders: readonly string[], { env }: CliIo) {
 }
 
 /** No service at all is a failure: most likely the folder is wrong. */
-const noService = (actors: readonly string[]) =>
+export const noService = (actors: readonly string[]) =>
   new Error(`no service was found: ${actors.join(', ')} must hold packages, which are folders of .flux files`)
 
 export const validate = command({

@@ -76,6 +76,12 @@ describe('actorflux test', () => {
     })
   })
 
+  test('exits with 1 where there is no service', async () => {
+    const { code, out, err } = await run([join(await open(), 'p')])
+    expect({ code, out }).toEqual({ code: 1, out: [] })
+    expect(err.join()).toContain('no service was found')
+  })
+
   test.each([
     [['nowhere'], 'there is no folder nowhere'],
     [['--min', 'all'], '--min must be a number from 0 to 100'],
@@ -160,10 +166,16 @@ describe('actorflux test', () => {
   })
 
   test('--watch runs them again when a file changes', async () => {
-    const folder = await open()
+    const action = { type: 'invokeCode', className: 'fns', methodName: 'f', outputs: [{ from: ['by'], to: ['by'] }] }
+    const asked = { service: 'Ask', name: 'it asks', start: {}, [STEPS]: [{ expect: { output: { by: 'Ada' } } }] }
+    const folder = await open({
+      'p/fns.mjs': "export const f = () => ({ by: 'Ada' })",
+      'p/Ask.flux': { output: [{ name: 'by' }], states: [{ name: 'a', action }] },
+      'p/b.scenario.json': asked,
+    })
     const stop = new AbortController()
     const lines: string[] = []
-    const summaries = () => lines.filter((line) => line.includes('scenario in'))
+    const summaries = () => lines.filter((line) => line.includes('scenarios in'))
     const running = commandLines(
       ['test', folder, '--watch'],
       {},
@@ -173,6 +185,9 @@ describe('actorflux test', () => {
     await write(folder, { 'p/a.scenario.json': { ...wrong, [STEPS]: [{ expect: { state: 'Late' } }] } })
     await expect.poll(() => summaries().length, { timeout: 10_000 }).toBe(2)
     expect(summaries()[1]).toContain('1 failed')
+    await write(folder, { 'p/fns.mjs': "export const f = () => ({ by: 'Bob' })" })
+    await expect.poll(() => summaries().length, { timeout: 10_000 }).toBe(3)
+    expect(summaries()[2]).toContain('2 failed')
     stop.abort()
     expect((await running).code).toBe(1)
   })

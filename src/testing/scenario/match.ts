@@ -38,14 +38,8 @@ export function mismatchesOf(expected: Json, seen: Json, pointer = ''): Mismatch
 setFlagsFromString('--enable-experimental-regexp-engine')
 const LINEAR = 'l'
 
-const patterns = new Map<string, RegExp>()
-
 /** @throws SyntaxError for what is no pattern, and for one that can't be matched in linear time */
-function patternOf(source: string): RegExp {
-  const known = patterns.get(source) ?? new RegExp(source, LINEAR)
-  patterns.set(source, known)
-  return known
-}
+const patternOf = (source: string) => new RegExp(source, LINEAR)
 
 /** Why it can't be used; null: it can. */
 export function patternFault(source: Json): string | null {

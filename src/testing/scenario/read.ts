@@ -64,11 +64,11 @@ function checkNames(scenario: Scenario, services: Services, report: Report) {
   }
   check('service', services.keys(), scenario.service, '/service')
   checkFunctions(scenario.functions ?? {}, '/functions')
-  for (const [index, { service = scenario.service, expect = {} }] of scenario[STEPS].entries()) {
+  for (const [index, { service, expect = {} }] of scenario[STEPS].entries()) {
     const pointer = `/${STEPS}/${index}`
-    check('service', services.keys(), service, `${pointer}/service`)
+    if (service !== undefined) check('service', services.keys(), service, `${pointer}/service`)
     const { state, calls } = expect
-    const states = services.get(service)?.states.map(({ name }) => name)
+    const states = services.get(service ?? scenario.service)?.states.map(({ name }) => name)
     if (typeof state === 'string' && states) check('state', states, state, `${pointer}/expect/state`)
     if (isObject(calls)) checkFunctions(calls, `${pointer}/expect/calls`)
     for (const [name, value] of Object.entries(expect))
