@@ -2,7 +2,6 @@
 // does it, for the version of the context that was shown.
 import type { ContextView } from '../../api/contexts.ts'
 import type { Rehearsed, Would } from '../../api/rehearsal.ts'
-import { isFinished } from '../../model/context.ts'
 import { nullIf } from '../../model/failure.ts'
 import type { Json } from '../../model/json/value.ts'
 import { diagram } from '../diagram/svg.tsx'
@@ -27,17 +26,15 @@ export const rehearsalOf = ({ values, text, viewer }: SentForm) =>
 
 /** `context`: as it was when the call was rehearsed; null: one would be started. */
 export async function rehearsalPage(
-  { drawingOf }: PageRoutes,
-  { c, viewer: { api }, values, text }: SentForm,
+  pages: PageRoutes,
+  form: SentForm,
   { would = [] }: Rehearsed<object>,
   context: ContextView | null,
 ) {
+  const { c, values, text } = form
   const action = new URL(c.req.url).pathname
-  const back = action.slice(0, action.lastIndexOf('/'))
   const verb = text('$rehearse')
   const own = would.find(({ contextId }) => contextId === (context?.id ?? null))
-  const typed = Object.fromEntries([...values].filter(([name]) => !name.startsWith('$')))
-  const seen = context && { $version: `${context.version}`, $since: `${context.updatedAt}` }
   return (
     <Layout
       title={`Rehearsal: ${verb}`}
@@ -47,12 +44,15 @@ export async function rehearsalPage(
       ))}
     >
       <div class="columns">
-        <div class="side">{own && (await shown(own))}</div>
+        <div class="side">{own && (await becoming(pages, form, own, context))}</div>
         <Section id="do" title="Nothing has happened yet" class="box">
           <PostForm
             action={action}
             once
-            values={{ ...typed, ...seen }}
+            values={{
+              ...Object.fromEntries([...values].filter(([name]) => !name.startsWith('$'))),
+              ...(context && { $version: `${context.version}`, $since: `${context.updatedAt}` }),
+            }}
             submit={verb}
             rehearses
             tone={verb === 'Terminate' ? 'danger' : 'primary'}
@@ -65,58 +65,55 @@ export async function rehearsalPage(
               </select>
             </label>
           </PostForm>
-          <a href={back}>Leave it as it is</a>
+          <a href={action.slice(0, action.lastIndexOf('/'))}>Leave it as it is</a>
         </Section>
       </div>
     </Layout>
   )
+}
 
-  async function shown({
-    package: owner,
-    fluxName,
-    from,
-    to,
-    entered,
-    status,
-    changed,
-    steps,
-    children,
-    onEnd,
-  }: Would) {
-    const pinned = values.has('current') ? null : context
-    const named = { package: owner, fluxName }
-    const [{ definition: hash }, definition] = await Promise.all([
-      pinned ?? api.getServiceSchema(named),
-      api.getDefinition(pinned ? { contextId: pinned.id } : named).catch(nullIf('notFound')),
-    ])
-    const drawing = definition && (await drawingOf(hash, definition))
-    const states = from === null ? entered : [from, ...entered]
-    const sent = drawing?.edges.find(
-      ({ edge: { kind, to: next, label } }) => kind === 'event' && next === entered[0] && label === text('event'),
-    )
-    const stays = states.map((state, index) => ({
-      from: states[index - 1] ?? null,
-      event: index === 1 ? sent?.edge.label : undefined,
-      state,
-    }))
-    const way = { current: to, tone: toneOf(status), stays, hasEnded: isFinished(status), wakes: null }
-    return (
-      <>
-        {drawing &&
-          diagram(drawing, { context: way, hrefOf: () => '#changes' }, `The way of ${fullNameOf(named)} to ${to}`)}
-        <Section id="changes" title="It would change">
-          <Table columns={CHANGES} rows={changed} empty={faint('No data.')} />
-        </Section>
-        {factList([
-          ...steps.map(({ state, kind, className, methodName, arguments: given }) =>
-            begun(`starts in ${state}`, className ? `${className}.${methodName}` : kind, given),
-          ),
-          ...children.map((child) => begun('starts a child', fullNameOf(child), child.input)),
-          ['sends its end to', onEnd],
-        ])}
-      </>
-    )
-  }
+/** The way of a context in its diagram, and what would change and start. */
+async function becoming(
+  { drawingOf }: PageRoutes,
+  { viewer: { api }, values, text }: SentForm,
+  one: Would,
+  context: ContextView | null,
+) {
+  const { from, to, entered, status } = one
+  const pinned = values.has('current') ? null : context
+  const named = { package: one.package, fluxName: one.fluxName }
+  const [{ definition: hash }, definition] = await Promise.all([
+    pinned ?? api.getServiceSchema(named),
+    api.getDefinition(pinned ? { contextId: pinned.id } : named).catch(nullIf('notFound')),
+  ])
+  const drawing = definition && (await drawingOf(hash, definition))
+  const states = from === null ? entered : [from, ...entered]
+  const sent = drawing?.edges.find(
+    ({ edge: { kind, to: next, label } }) => kind === 'event' && next === entered[0] && label === text('event'),
+  )
+  const stays = states.map((state, index) => ({
+    from: states[index - 1] ?? null,
+    event: index === 1 ? sent?.edge.label : undefined,
+    state,
+  }))
+  // As of one that has ended, nothing that may come after it is marked.
+  const way = { current: to, tone: toneOf(status), stays, hasEnded: true, wakes: null }
+  return (
+    <>
+      {drawing &&
+        diagram(drawing, { context: way, hrefOf: () => '#changes' }, `The way of ${fullNameOf(named)} to ${to}`)}
+      <Section id="changes" title="It would change">
+        <Table columns={CHANGES} rows={one.changed} empty={faint('No data.')} />
+      </Section>
+      {factList([
+        ...one.steps.map(({ state, kind, className, methodName, arguments: given }) =>
+          begun(`starts in ${state}`, className ? `${className}.${methodName}` : kind, given),
+        ),
+        ...one.children.map((child) => begun('starts a child', fullNameOf(child), child.input)),
+        ['sends its end to', one.onEnd],
+      ])}
+    </>
+  )
 }
 
 const valueText = (value: Json) => (value === null ? '–' : <code>{jsonText(value, MAX_VALUE_CHARACTERS).text}</code>)
