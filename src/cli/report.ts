@@ -1,6 +1,5 @@
 // cli: prints the report of loading for people.
-import type { ServicesView } from '../api/services.ts'
-import type { Fault } from '../definitions/report.ts'
+import { shownPlace, type Fault } from '../definitions/report.ts'
 import { plain } from './remote/text.ts'
 
 const SEVERITIES = ['fault', 'warning'] as const
@@ -26,13 +25,6 @@ export const reportSummary = (report: readonly Fault[]): string =>
 export const isBroken = (report: readonly Fault[]): boolean => report.some(({ severity }) => severity === 'fault')
 
 export const counted = (number: number, noun: string): string => `${number} ${noun}${number === 1 ? '' : 's'}`
-
-/**
- * `Greeting.flux:12:5 #/states/0/action`, which editors and terminals lead to; without a place in the file,
- * `Greeting.flux#/states/0/action`.
- */
-export const shownPlace = ({ file, pointer, line, column }: Fault | ServicesView['faults'][number]): string =>
-  line == null ? `${file}#${pointer}` : `${file}:${line}:${column ?? 1} #${pointer}`
 
 const lineOf = (fault: Fault) =>
   plain(

@@ -15,6 +15,18 @@ export interface Fault {
   readonly column?: number
 }
 
+interface Place extends Pick<Fault, 'file' | 'pointer'> {
+  readonly line?: number | null | undefined
+  readonly column?: number | null | undefined
+}
+
+/**
+ * `Greeting.flux:12:5 #/states/0/action`, which editors and terminals lead to; without a place in the file,
+ * `Greeting.flux#/states/0/action`.
+ */
+export const shownPlace = ({ file, pointer, line, column }: Place): string =>
+  line == null ? `${file}#${pointer}` : `${file}:${line}:${column ?? 1} #${pointer}`
+
 /** A place of a definition that refers to a secret. Whether there is such a secret depends on the server. */
 export interface SecretReference {
   readonly pointer: string

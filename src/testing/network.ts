@@ -8,39 +8,33 @@ import type { HttpResponse } from '../steps/builtin/http/answer.ts'
 import type { Exchange } from '../steps/builtin/http/request.ts'
 import type { FakeAnswer, FakeHttp, SentRequest } from './types.ts'
 
-export class FakeNetwork {
-  readonly sent: SentRequest[] = []
-  readonly #now: () => number
-  readonly #fakes = new Map<string, FakeHttp>()
+/** `now`: epoch milliseconds. */
+export function fakeNetwork(now: () => number) {
+  const sent: SentRequest[] = []
+  const fakes = new Map<string, FakeHttp>()
+  const fakeOf = (href: string) =>
+    fakes.get(href) ??
+    fakes.get(href.split('?', 1).join()) ??
+    [...fakes].find(([url]) => url.endsWith('*') && href.startsWith(url.slice(0, -1)))?.[1]
 
-  constructor(now: () => number) {
-    this.#now = now
-  }
-
-  /** `url`: with its query, or without for any; one that ends with `*` answers all that begin so. */
-  fake(url: string, answer: FakeHttp): void {
-    this.#fakes.set(url, answer)
-  }
-
-  readonly exchange: Exchange = async ({ method, url: { href }, headers, body }) => {
+  const exchange: Exchange = async ({ method, url: { href }, headers, body }) => {
     const data = body && dataOf(body.toString(), headers)
-    const request = { method, url: href, headers: Object.fromEntries(headers), body: data, at: this.#now() }
-    const place = this.sent.push({ ...request, status: null }) - 1
-    const fake = this.#fakeOf(href)
+    const request = { method, url: href, headers: Object.fromEntries(headers), body: data, at: now() }
+    const place = sent.push({ ...request, status: null }) - 1
+    const fake = fakeOf(href)
     if (!fake)
-      throw new HttpError(
-        `no request leaves a test, and there is no answer of ${href}${alternatives(href, this.#fakes.keys())}`,
-      )
+      throw new HttpError(`no request leaves a test: there is no answer of ${href}${alternatives(href, fakes.keys())}`)
     const answer =
       typeof fake === 'function' ? Object(await Promise.resolve(request).then(fake).catch(networkError)) : fake
-    this.sent[place] = { ...request, status: answer.status ?? OK }
+    sent[place] = { ...request, status: answer.status ?? OK }
     return responseOf(answer)
   }
 
-  #fakeOf(href: string) {
-    const exact = this.#fakes.get(href) ?? this.#fakes.get(href.split('?', 1)[0] ?? '')
-    const isPrefix = ([url]: readonly [string, FakeHttp]) => url.endsWith('*') && href.startsWith(url.slice(0, -1))
-    return exact ?? [...this.#fakes].find(isPrefix)?.[1]
+  return {
+    exchange,
+    sent: () => sent,
+    /** `url`: with its query, or without for any; one that ends with `*` answers all that begin so. */
+    http: (url: string, answer: FakeHttp) => void fakes.set(url, answer),
   }
 }
 

@@ -26,7 +26,7 @@ export interface TestRunnerParts {
 }
 
 export function testRunner({ services, runner, clock, http }: TestRunnerParts) {
-  const running = new RunningSteps()
+  const running = runningSteps()
   const fakes = new Map<string, FakeFunction>()
   const calls: { readonly names: readonly string[]; readonly call: FunctionCallSeen }[] = []
   const builtIns = builtInClasses(http)
@@ -43,9 +43,8 @@ export function testRunner({ services, runner, clock, http }: TestRunnerParts) {
     const [fake] = names.flatMap((each) => fakes.get(each) ?? [])
     const instead = fake ?? getOwn(getOwn(builtIns, name.className) ?? {}, name.methodName)
     if (instead) return toBoundedJson(await instead(args, flux), MAX_RESULT_BYTES)
-    const [shown = ''] = names
-    const waitFor: Flux['waitFor'] = (...given) => running.outside(shown, () => flux.waitFor(...given))
-    return running.during(shown, () => runner.run({ ...name, args, flux: { ...flux, waitFor } }))
+    const waitFor: Flux['waitFor'] = (...given) => running.counted(-1, () => flux.waitFor(...given))
+    return running.counted(1, () => runner.run({ ...name, args, flux: { ...flux, waitFor } }))
   }
 
   const steps: StepRunner = {
@@ -64,7 +63,7 @@ export function testRunner({ services, runner, clock, http }: TestRunnerParts) {
         { call: own, hasSecrets: false, isolate: false, timeout, controller },
       )
     },
-    runScript: (call) => running.during('a script', () => runner.runScript(call)),
+    runScript: (call) => running.counted(1, () => runner.runScript(call)),
     close() {},
   }
 
@@ -120,48 +119,35 @@ export function inTurn<Given extends unknown[]>(
 /** Real time after which a test does not wait any longer for a function, milliseconds. */
 const MAX_RUN_MS = 30_000
 
-/** Functions and scripts that run as they are: the simulated clock stands still until they have ended. */
-class RunningSteps {
-  readonly #names: string[] = []
-  /** To be called when one has ended. */
-  readonly #listeners = new Set<() => void>()
-
-  /** Runs it as one that is waited for. `name`: for people. */
-  async during<T>(name: string, run: () => Promise<T>): Promise<T> {
-    this.#names.push(name)
-    try {
-      return await run()
-    } finally {
-      this.#remove(name)
-    }
+/** Counts functions and scripts that run as they are: the simulated clock stands still until they have ended. */
+function runningSteps() {
+  let count = 0
+  const listeners = new Set<() => void>()
+  const add = (number: number) => {
+    count += number
+    for (const listener of listeners) listener()
+    listeners.clear()
   }
-
-  /** Runs a part of that one for which the clock may have to move on. */
-  async outside<T>(name: string, run: () => Promise<T>): Promise<T> {
-    this.#remove(name)
-    try {
-      return await run()
-    } finally {
-      this.#names.push(name)
-    }
-  }
-
-  /** The end of the next one; null: none runs. It rejects when none ends. */
-  readonly underWay: UnderWay = () => {
-    if (this.#names.length === 0) return null
+  /** The next change; null: none runs. It rejects when there is none for too long. */
+  const underWay: UnderWay = () => {
+    if (count === 0) return null
     return new Promise<void>((resolve, reject) => {
-      const late = `${this.#names.join(', ')}: no result within ${MAX_RUN_MS / 1000} s of real time; fake it instead`
-      const timer = setTimeout(() => reject(new Error(late)), MAX_RUN_MS)
-      this.#listeners.add(() => {
+      const late = new Error(`a function has no result within ${MAX_RUN_MS / 1000} s of real time: fake it`)
+      const timer = setTimeout(reject, MAX_RUN_MS, late)
+      listeners.add(() => {
         clearTimeout(timer)
         resolve()
       })
     })
   }
-
-  #remove(name: string) {
-    this.#names.splice(this.#names.indexOf(name), 1)
-    for (const listener of this.#listeners) listener()
-    this.#listeners.clear()
+  /** `number`: those that run more meanwhile; -1: one lets the clock move on. */
+  async function counted<T>(number: number, run: () => Promise<T>) {
+    add(number)
+    try {
+      return await run()
+    } finally {
+      add(-number)
+    }
   }
+  return { underWay, counted }
 }

@@ -3,7 +3,7 @@ import { METHODS, type FluxApi } from '../api/calls.ts'
 import { momentOf } from '../api/fields.ts'
 import { serviceOver, type AnyServices, type ServicesOf } from '../client/services.ts'
 import { openCatalog, type Catalog } from '../definitions/catalog.ts'
-import type { Fault } from '../definitions/report.ts'
+import { shownPlace, type Fault } from '../definitions/report.ts'
 import { NO_SIGNALS } from '../engine/contexts/deps.ts'
 import type { ModelDescriptor } from '../model/context.ts'
 import { quantityOf } from '../model/quantity.ts'
@@ -14,7 +14,7 @@ import { TIMES } from '../settings/table.ts'
 import { webhookSender } from '../steps/builtin/webhooks.ts'
 import { stepRunner } from '../steps/runner.ts'
 import { Coverage, pathOf } from './coverage.ts'
-import { FakeNetwork } from './network.ts'
+import { fakeNetwork } from './network.ts'
 import { testRunner } from './runner.ts'
 import { SimulatedClock } from './simulated-clock.ts'
 import type { SendOptions, TestMove, TestOptions, TestRuntime } from './types.ts'
@@ -48,10 +48,7 @@ export async function createTestRuntime<Services extends ServicesOf<Services> = 
 }: TestOptions = {}): Promise<TestRuntime<Services>> {
   const loaded = await loadServices([actors].flat(), options.log)
   const faults = loaded.report.filter(({ severity }) => severity === 'fault')
-  const lines = faults.map(
-    ({ file, line, column, pointer, reason }) =>
-      `${line === undefined ? file : `${file}:${line}:${column}`} #${pointer}: ${reason}`,
-  )
+  const lines = faults.map((fault) => `${shownPlace(fault)}: ${fault.reason}`)
   if (lines.length > 0) {
     loaded.runner.close()
     throw new Error(`the services have faults:\n${lines.join('\n')}`)
@@ -89,9 +86,9 @@ export async function openTestRuntime<Services extends ServicesOf<Services> = An
     },
     webhook,
     fake: runner.fake,
-    http: (url, answer) => network.fake(url, answer),
-    sent: () => network.sent,
     calls: runner.calls,
+    http: network.http,
+    sent: network.sent,
     moves: () => moves,
     now: () => clock.now(),
     async advance(time) {
@@ -114,7 +111,7 @@ async function openParts(
   const begin = momentOf(now)
   if (begin === null) throw new TypeError(`now must be a time in ISO 8601 or epoch milliseconds, not ${now}`)
   const clock = new SimulatedClock(begin)
-  const network = new FakeNetwork(() => clock.now())
+  const network = fakeNetwork(() => clock.now())
   const http = { allowPrivate: true, exchange: network.exchange, now: () => clock.now() }
   const runner = testRunner({ services: catalog.all(), runner: real, clock, http })
   clock.underWay.add(runner.underWay)
@@ -143,7 +140,7 @@ async function openParts(
 }
 
 /** The values of a model, by name. */
-export function valuesOf<Values>({ gloopProperties }: ModelDescriptor): Values {
+function valuesOf<Values>({ gloopProperties }: ModelDescriptor): Values {
   const entries: unknown[][] = gloopProperties.map(({ name, value }) => [name, value ?? null])
   return Object.fromEntries(entries)
 }

@@ -289,7 +289,9 @@ describe('requests', () => {
     const { contextId } = await runtime.execute('p/Ask', { url: URL })
     expect((await runtime.context(contextId)).error).toMatchObject({
       type: 'HttpError',
-      message: expect.stringContaining(`there is no answer of ${URL}; did you mean "https://api.example/v1/itens"?`),
+      message: expect.stringContaining(
+        `no request leaves a test: there is no answer of ${URL}; did you mean "https://api.example/v1/itens"?`,
+      ),
     })
     expect(runtime.sent()).toMatchObject([{ url: URL, status: null }])
   })

@@ -2,6 +2,8 @@
 import { relative } from 'node:path'
 import type { Coverage } from '../../testing/coverage.ts'
 import type { CompiledFlux } from '../../definitions/flux.ts'
+import { shownPlace } from '../../definitions/report.ts'
+import type { ScenarioFailure } from '../../testing/scenario/read.ts'
 import type { ScenarioResult } from '../../testing/scenario/suite.ts'
 import type { ServiceCoverage } from '../../testing/types.ts'
 import { mermaidOf } from '../mermaid.ts'
@@ -19,11 +21,10 @@ export function resultLines(
 }
 
 /** What has failed, without the name of the scenario. */
-export function failureLines(failure: NonNullable<ScenarioResult['failure']>, file: string): string[] {
-  const { line, column, pointer, message, mismatches = [], way = [] } = failure
-  const place = line === undefined ? file : `${file}:${line}:${column ?? 1}`
+export function failureLines(failure: ScenarioFailure, file: string): string[] {
+  const { message, mismatches, way } = failure
   return [
-    `  ${place} #${pointer ?? ''}: ${message}`,
+    `  ${shownPlace({ ...failure, file })}: ${message}`,
     ...mismatches.flatMap(({ pointer: at, expected, seen }) => [
       `    ${at}: expected ${JSON.stringify(expected)}`,
       `    ${' '.repeat(at.length)}  seen     ${JSON.stringify(seen)}`,

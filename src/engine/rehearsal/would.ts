@@ -31,6 +31,8 @@ export interface RehearsedContext {
   /** Its end was assumed: it is not shown. */
   isAssumed: boolean
   isStopped: boolean
+  /** What would happen next has had no effect. */
+  isDone: boolean
   /** How often each state has acted, by name. */
   readonly acted: Map<string, number>
   /** The last child that it was found to wait for. */
@@ -48,6 +50,7 @@ export const contextOf = (before: RehearsedContext['before'], now: KnownContext)
   onEnd: null,
   isAssumed: false,
   isStopped: false,
+  isDone: false,
   acted: new Map(),
   child: null,
   offered: before?.record === now.record ? now : null,

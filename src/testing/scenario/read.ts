@@ -1,7 +1,7 @@
 // testing/scenario: reads scenario files, and checks the names in them. Faults tell line and column.
 import { readFileSync } from 'node:fs'
 import type { CompiledFlux } from '../../definitions/flux.ts'
-import { Report, type Fault } from '../../definitions/report.ts'
+import { Report } from '../../definitions/report.ts'
 import { JsonFault, readJson } from '../../definitions/source/json.ts'
 import { checkKeys, readBy } from '../../definitions/source/read.ts'
 import { messageOf } from '../../model/error-message.ts'
@@ -10,7 +10,7 @@ import { isObject, type Json } from '../../model/json/value.ts'
 import { alternatives, nearestName } from '../../model/nearest.ts'
 import { pathOf } from '../coverage.ts'
 import { functionsOf } from '../runner.ts'
-import { MATCHERS, patternFault } from './match.ts'
+import { MATCHERS, patternFault, type Mismatch } from './match.ts'
 import { ScenarioFile, STEPS, type Scenario } from './schema.ts'
 
 /** By `package/fluxName`, and those of the package of the scenario by their names alone. */
@@ -25,12 +25,24 @@ export interface ReadScenario {
   readonly placeOf: ReturnType<typeof readJson>['placeOf']
 }
 
+/** Why a scenario has failed. */
+export interface ScenarioFailure {
+  readonly message: string
+  /** JSON pointer to the step, or the part of the file. */
+  readonly pointer: string
+  readonly line?: number
+  readonly column?: number
+  readonly mismatches: readonly Mismatch[]
+  /** The moves of all contexts, in their order. */
+  readonly way: readonly string[]
+}
+
 /** Reads a file of a package. */
 export function readScenario(
   file: string,
   owner: string,
   all: readonly CompiledFlux[],
-): ReadScenario | { readonly faults: readonly Fault[] } {
+): ReadScenario | { readonly failure: ScenarioFailure } {
   const report = new Report(file)
   const own = all.filter((flux) => flux.package === owner)
   const services: Services = new Map([
@@ -46,12 +58,16 @@ export function readScenario(
     const flux = services.get(scenario?.service ?? '')
     if (scenario && flux && !report.broken) return { scenario, flux, services, placeOf }
     const faults = report.faults.filter(({ severity }) => severity === 'fault')
-    return { faults: faults.map((fault) => ({ ...fault, ...placeOf(fault.pointer, fault.part) })) }
+    const [{ pointer, part } = { pointer: '', part: undefined }] = faults
+    const message = faults.map((fault) => `${fault.pointer} ${fault.reason}`.trim()).join('; ')
+    return { failure: { message, pointer, ...placeOf(pointer, part), ...NOTHING_DONE } }
   } catch (error) {
     const place = error instanceof JsonFault && error.position
-    return { faults: [{ severity: 'fault', file, pointer: '', reason: messageOf(error), ...place }] }
+    return { failure: { message: messageOf(error), pointer: '', ...place, ...NOTHING_DONE } }
   }
 }
+
+const NOTHING_DONE = { mismatches: [], way: [] }
 
 function checkNames(scenario: Scenario, services: Services, report: Report) {
   const functions = functionsOf([...services.values()])

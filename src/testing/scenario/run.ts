@@ -7,7 +7,7 @@ import { inTurn } from '../runner.ts'
 import { openTestRuntime, type LoadedServices } from '../runtime.ts'
 import type { TestMove, TestRuntime, WebhookAnswer } from '../types.ts'
 import { mismatchesOf, type Mismatch } from './match.ts'
-import type { ReadScenario } from './read.ts'
+import type { ReadScenario, ScenarioFailure } from './read.ts'
 import {
   COMMAND_NAMES,
   STEPS,
@@ -16,16 +16,6 @@ import {
   type Scenario,
   type ScenarioStep,
 } from './schema.ts'
-
-/** Why a scenario has failed. */
-export interface StepFailure {
-  /** JSON pointer to the step, or the part of it. */
-  readonly pointer: string
-  readonly message: string
-  readonly mismatches: readonly Mismatch[]
-  /** The moves of all contexts, in their order. */
-  readonly way: readonly string[]
-}
 
 /** A step that has not gone as it should. */
 class StepFault extends Error {
@@ -41,7 +31,7 @@ export async function runScenario(
   loaded: LoadedServices,
   read: ReadScenario,
   coverage: Coverage,
-): Promise<StepFailure | null> {
+): Promise<ScenarioFailure | null> {
   const { scenario } = read
   const test = await openTestRuntime(loaded, scenario, coverage)
   let pointer = '/start'
@@ -56,7 +46,8 @@ export async function runScenario(
     return null
   } catch (error) {
     const mismatches = error instanceof StepFault ? error.mismatches : []
-    return { pointer, message: messageOf(error), mismatches, way: test.moves().map(moveText) }
+    const way = test.moves().map(moveText)
+    return { message: messageOf(error), pointer, ...read.placeOf(pointer), mismatches, way }
   } finally {
     await test.close()
   }

@@ -2,13 +2,12 @@
 import { readdir } from 'node:fs/promises'
 import { join, sep } from 'node:path'
 import { pathBelow } from '../../definitions/load-report.ts'
-import type { Fault } from '../../definitions/report.ts'
 import { isIgnored } from '../../definitions/source/files.ts'
 import type { Log } from '../../ports/log.ts'
 import { Coverage, pathOf } from '../coverage.ts'
 import { loadServices } from '../runtime.ts'
-import { readScenario } from './read.ts'
-import { runScenario, type StepFailure } from './run.ts'
+import { readScenario, type ScenarioFailure } from './read.ts'
+import { runScenario } from './run.ts'
 
 /** What became of a scenario. */
 export interface ScenarioResult {
@@ -19,7 +18,7 @@ export interface ScenarioResult {
   readonly service: string | null
   readonly ok: boolean
   readonly milliseconds: number
-  readonly failure: (Partial<StepFailure> & Pick<Fault, 'line' | 'column'> & { readonly message: string }) | null
+  readonly failure: ScenarioFailure | null
 }
 
 export interface SuiteOptions {
@@ -44,15 +43,12 @@ export async function openSuite({ folders, within, filter, log }: SuiteOptions) 
     const path = pathBelow(folders, file)
     const read = readScenario(file, path.split('/', 1).join(), all)
     const isRead = 'scenario' in read
-    const about = isRead
-      ? { scenario: read.scenario.name, service: pathOf(read.flux) }
-      : { scenario: path, service: null }
-    if (!`${about.scenario}\n${about.service}\n${path}`.includes(filter)) return null
+    const [scenario, service] = isRead ? [read.scenario.name, pathOf(read.flux)] : [path, null]
+    if (!`${scenario}\n${service}\n${path}`.includes(filter)) return null
     const began = performance.now()
-    const failure = isRead ? await runScenario(loaded, read, coverage) : faultsFailure(read.faults)
+    const failure = isRead ? await runScenario(loaded, read, coverage) : read.failure
     const milliseconds = Math.round((performance.now() - began) * 100) / 100
-    const place = isRead && failure && read.placeOf(failure.pointer ?? '')
-    return { ...about, file, ok: failure === null, milliseconds, failure: failure && { ...failure, ...place } }
+    return { scenario, file, service, ok: failure === null, milliseconds, failure }
   }
 
   return {
@@ -70,13 +66,6 @@ export async function openSuite({ folders, within, filter, log }: SuiteOptions) 
     },
     close: () => runner.close(),
   }
-}
-
-/** The first fault, with its place, and the others in the message. */
-function faultsFailure(faults: readonly Fault[]): NonNullable<ScenarioResult['failure']> {
-  const [{ line, column, pointer = '' } = { line: undefined, column: undefined }] = faults
-  const message = faults.map(({ reason, pointer: at }) => (at === '' ? reason : `${at}: ${reason}`)).join('; ')
-  return { message, pointer, ...(line !== undefined && { line }), ...(column !== undefined && { column }) }
 }
 
 const isScenario = (file: string) => file.endsWith('.scenario.json') && !file.split(sep).some(isIgnored)

@@ -1,12 +1,12 @@
 // cli/remote: the services of a server (`actorflux services`), one of them, its diagram, its machine and its schemas; and
 // `actorflux server resume`.
 import type { ServicesView } from '../../../api/services.ts'
+import { shownPlace } from '../../../definitions/report.ts'
 import { drawingOf } from '../../../inspector/diagram/drawing.ts'
 import { svgFileOf } from '../../../inspector/diagram/svg.tsx'
 import { isObject, type JsonObject } from '../../../model/json/value.ts'
 import { textOption, UsageError } from '../../command.ts'
 import { mermaidOf } from '../../mermaid.ts'
-import { shownPlace } from '../../report.ts'
 import { serviceFields } from '../arguments.ts'
 import { remote, type Remote } from '../remote.ts'
 import { aligned, plainJson, plain, plainText } from '../text.ts'
