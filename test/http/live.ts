@@ -108,6 +108,7 @@ export interface Request {
   readonly accept?: string
   readonly token?: string
   readonly prefer?: string
+  readonly ifMatch?: string
 }
 
 export interface Answer {
@@ -139,6 +140,7 @@ export async function openLive(
   env: { readonly [variable: string]: string } = {},
   services: { readonly [file: string]: unknown } = SERVICES,
   known: Tokens = {},
+  options: { readonly paused?: boolean } = {},
 ): Promise<Live> {
   const folder = await mkdtemp(join(tmpdir(), 'actorflux-http-'))
   await write(folder, services)
@@ -152,13 +154,13 @@ export async function openLive(
     ACTORFLUX_TOKENS: tokens,
     ...env,
   })
-  const server: Server = await startServer(settings, { log, env })
+  const server: Server = await startServer(settings, { log, env, ...options })
   let closing: Promise<void> | undefined
   const live: Live = {
     url: server.url,
     lines,
     revoke: (name) => revokeToken(tokens, name),
-    async call(method, path, { body, type, accept, token, prefer } = {}) {
+    async call(method, path, { body, type, accept, token, prefer, ifMatch } = {}) {
       const plain = typeof body === 'object' && !(body instanceof Uint8Array)
       const response = await fetch(server.url + path, {
         method,
@@ -168,6 +170,7 @@ export async function openLive(
           ...(accept === undefined ? {} : { accept }),
           ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
           ...(prefer === undefined ? {} : { prefer }),
+          ...(ifMatch === undefined ? {} : { 'if-match': ifMatch }),
         },
       })
       const text = await response.text()

@@ -34,10 +34,11 @@ test('an operation is accepted, shown, listed, and can not be stopped when it is
   expect((await live.call('DELETE', URL_PATH)).status).toBe(400)
 })
 
-test('a dry run only counts', async () => {
+test('a dry run changes nothing', async () => {
   await start('two')
   const { status, json } = await live.call('POST', URL_PATH, { body: asTag('two', { dryRun: true }) })
-  expect([status, json]).toEqual([200, { matched: 1 }])
+  expect([status, json]).toMatchObject([200, { dryRun: true, matched: 1, wouldMove: 1, would: [{ to: 'open' }] }])
+  expect(json).not.toHaveProperty('operationId')
 })
 
 test('in XML it is the same', async () => {

@@ -135,7 +135,7 @@ export class Rehearsal {
       const before = context?.now
       await this.mailboxes.post(next.id, next.input)
       await this.mailboxes.idle()
-      if (context && context.now === before) context.isStopped = true
+      if (context) context.isDone = context.now === before
     }
   }
 
@@ -153,7 +153,7 @@ export class Rehearsal {
     let first: Next | null = null
     for (const [id, context] of this.contexts) {
       const { record } = context.now
-      if (context.isStopped || isFinished(record.status)) continue
+      if (context.isDone || isFinished(record.status)) continue
       const input = this.#answerTo(context)
       if (input) return { id, input, at: null }
       const { due, isPaused } = record
@@ -272,6 +272,7 @@ export class Rehearsal {
     const now = { record, flux, texts }
     const context = known ?? contextOf(before && { record: before, flux: fluxBefore }, now)
     context.now = now
+    context.isDone = false
     for (const { to } of history) context.entered.push(to)
     if (step && isAt(step, record) && (context.started += 1) <= MAX_ENTRIES) context.steps.push(stepShown(record, flux))
     context.onEnd ??= owedBy(tracked, env)?.url ?? null

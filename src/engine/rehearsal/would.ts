@@ -31,6 +31,8 @@ export interface RehearsedContext {
   /** Its end was assumed: it is not shown. */
   isAssumed: boolean
   isStopped: boolean
+  /** What would happen next has had no effect. */
+  isDone: boolean
   /** How often each state has acted, by name. */
   readonly acted: Map<string, number>
   /** The last child that it was found to wait for. */
@@ -48,6 +50,7 @@ export const contextOf = (before: RehearsedContext['before'], now: KnownContext)
   onEnd: null,
   isAssumed: false,
   isStopped: false,
+  isDone: false,
   acted: new Map(),
   child: null,
   offered: before?.record === now.record ? now : null,
@@ -162,7 +165,7 @@ function changesOf(before: JsonObject, after: JsonObject): Would['changed'] {
       const old = isObject(from) ? from : {}
       for (const name of new Set([...Object.keys(old), ...Object.keys(to)]))
         compare(getOwn(old, name), getOwn(to, name), `${pointer}/${escapedKey(name)}`)
-    } else if (JSON.stringify(from) !== JSON.stringify(to)) {
+    } else if (JSON.stringify(from ?? null) !== JSON.stringify(to ?? null)) {
       const [one, other] = [cut(from ?? null), cut(to ?? null)]
       changes.push({ pointer, from: one.value, to: other.value, ...((one.isCut || other.isCut) && { cut: true }) })
     }

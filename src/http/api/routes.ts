@@ -9,7 +9,7 @@ import { type OperationStart } from '../../api/operations.ts'
 import { COMMANDS } from '../../api/commands.ts'
 import type { Fits } from '../../api/context-lists.ts'
 import { denial, type Caller, type Role } from '../../model/caller.ts'
-import { FluxError, malformed, serverPaused } from '../../model/failure.ts'
+import { FluxError, serverPaused } from '../../model/failure.ts'
 import { bytesOf, sizeOf } from '../../model/json/weight.ts'
 import type { ReadScope } from '../../model/read-scope.ts'
 import type { Log } from '../../ports/log.ts'
@@ -21,7 +21,14 @@ import { xmlSchema } from '../docs/xsd.ts'
 import type { Codec } from '../formats/codecs.ts'
 import { hasBody, readBody, type BodyAdmission, type BodyLimits } from '../request/body.ts'
 import type { CallFields, FieldsByName } from '../request/call-fields.ts'
-import { authorizationOf, headerOf, idempotencyKeyOf, ifMatchOf, readScopeOf, type Env } from '../request/incoming.ts'
+import {
+  authorizationOf,
+  idempotencyKeyOf,
+  ifMatchOf,
+  readScopeOf,
+  requireSingle,
+  type Env,
+} from '../request/incoming.ts'
 import { isLocal, type OriginGuard } from '../request/origin-guard.ts'
 import { readQuery } from '../request/query.ts'
 import { noteRoute, templateOf, traceOf } from '../socket/observe.ts'
@@ -88,7 +95,7 @@ export function addFluxApi(app: Hono<Env>, given: FluxApiParts): void {
   addCall(app, parts, CALLS.execute, (calls, request) => calls.call('execute', request), {
     settle: (c, { answer }, holding) => heldAnswer(c, answer, answer.contextId, holding),
   })
-  addCall(app, parts, CALLS.sendEvent, (calls, request) => calls.call('sendEvent', request), {
+  addCall(app, parts, CALLS.sendEvent, (calls, request, c) => calls.call('sendEvent', requireSingle(c, request)), {
     prefer: preferEvent,
     settle: (c, told, holding) => settledEvent(c, told, isForAll(holding.request), holding),
     otherwise(c, caller, calls) {
@@ -206,8 +213,7 @@ function pageOf(
 function noteVersion(c: Context<Env>, { takesVersion }: Call, fields: CallFields) {
   const version = ifMatchOf(c)
   if (version !== undefined) fields['version'] = version
-  if (!takesVersion && headerOf(c, 'if-match') !== undefined)
-    throw malformed('If-Match goes with calls to a single context')
+  if (!takesVersion) requireSingle(c, {})
 }
 
 type Run<R extends z.ZodType, A> = (calls: Calls, request: z.output<R>, c: Context<Env>) => Promise<Told<A>>

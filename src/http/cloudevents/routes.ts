@@ -14,7 +14,7 @@ import { KeyedQueue } from '../batch/keyed-queue.ts'
 import { JSON_FORMAT } from '../formats/codecs.ts'
 import { formatOfBody, parseBody, type BodyAdmission, type BodyLimits } from '../request/body.ts'
 import type { CallFields } from '../request/call-fields.ts'
-import { headerOf, ifMatchOf, readBytes, type Env } from '../request/incoming.ts'
+import { headerOf, ifMatchOf, readBytes, requireSingle, type Env } from '../request/incoming.ts'
 import { readQuery } from '../request/query.ts'
 import { unescaped } from '../request/text.ts'
 import { bodyOfEvent, bodyOfStructured, errorAsSent, type EventBody } from './event.ts'
@@ -79,7 +79,7 @@ export async function answerCloudEvents(c: Context<Env>, mode: Mode, answering: 
     )
     Object.assign(fields, preferEvent(c), { version: ifMatchOf(c) })
     try {
-      const request = requestOf(fields, body)
+      const request = requireSingle(c, requestOf(fields, body))
       const sent = await calls.call('sendEvent', request)
       const settled = sent.rehearsed ? null : await settledEvent(c, sent, isForAll(request), { calls, hold })
       const replayed = sent.replayed && { 'idempotency-replayed': 'true' }

@@ -105,6 +105,16 @@ export function ifMatchOf(c: Context<Env>): number | undefined {
   return Number(version)
 }
 
+/** The request. @throws FluxError `malformed` where `If-Match` was sent with one that is for no single context */
+export function requireSingle<R extends { readonly contextId?: unknown; readonly key?: unknown }>(
+  c: Context<Env>,
+  request: R,
+): R {
+  if (request.contextId !== undefined || request.key !== undefined || headerOf(c, 'if-match') === undefined)
+    return request
+  throw malformed('If-Match goes with calls to a single context')
+}
+
 /** Aborted when the client hangs up; undefined where there is no socket. */
 export function hangUpSignal(c: Context<Env>): AbortSignal | undefined {
   const outgoing = c.env?.outgoing

@@ -23,7 +23,7 @@ export function requestReader<R extends z.ZodType>(call: Call<R>) {
     finish(fields: CallFields, body: ReadBody | null): z.output<R> {
       if (body === null) return check(call, fields)
       const request = readFields(fields, body, inBody)
-      request['untyped'] = body.untyped
+      if (call.fields.has('untyped')) request['untyped'] = body.untyped
       return check(call, request)
     },
   }
