@@ -119,6 +119,8 @@ interface PostFormProps {
   readonly values?: { readonly [name: string]: string | readonly string[] }
   /** What its button says; left out: it has buttons of its own. */
   readonly submit?: string
+  /** Whether it has a button that only rehearses it. */
+  readonly rehearses?: boolean
   /** What the button does, where it does not say it. */
   readonly does?: string
   readonly tone?: 'primary' | 'danger' | 'plain'
@@ -130,6 +132,7 @@ export const PostForm: FC<PropsWithChildren<PostFormProps>> = ({
   once,
   values,
   submit,
+  rehearses,
   does,
   tone = 'primary',
   children,
@@ -141,10 +144,15 @@ export const PostForm: FC<PropsWithChildren<PostFormProps>> = ({
     )}
     {children}
     {submit !== undefined && (
-      <div>
+      <div class="row">
         <button class={tone} type="submit" aria-label={does}>
           {submit}
         </button>
+        {rehearses && (
+          <button type="submit" name="$rehearse" value={does ?? submit} aria-label={`Rehearse: ${does ?? submit}`}>
+            Rehearse
+          </button>
+        )}
       </div>
     )}
   </form>

@@ -34,8 +34,8 @@ export interface Refusal {
   readonly errors: readonly FieldError[]
 }
 
-/** An address to go to, or a page. */
-type Outcome = string | { readonly page: Child }
+/** An address to go to, or what makes a page. */
+type Outcome = string | (() => Promise<Child>)
 
 interface FormRoute {
   readonly role?: Role
@@ -55,7 +55,15 @@ const LARGE = /:|^\/(?:wake-ups|health)$/
 const MAX_OUTCOMES = 1000
 
 /** Refusals that the form shows again, with what was typed. */
-const TOLD = new Set<Failure['kind']>(['invalid', 'malformed', 'conflict', 'busy', 'overloaded', 'forbidden'])
+const TOLD = new Set<Failure['kind']>([
+  'invalid',
+  'malformed',
+  'conflict',
+  'busy',
+  'overloaded',
+  'forbidden',
+  'versionMismatch',
+])
 
 export type PageRoutes = ReturnType<typeof pageRoutes>
 
@@ -101,7 +109,8 @@ export function pageRoutes(app: Hono, options: InspectorOptions, sessions: Sessi
         const sent = { c, viewer, values, text: (name: string) => values.get(name)?.[0] ?? '', idempotencyKey }
         try {
           const outcome = await once(idempotencyKey, () => run(sent))
-          return typeof outcome === 'string' ? c.redirect(outcome, 303) : documentOf(c, viewer, outcome.page)
+          if (typeof outcome === 'string') return c.redirect(outcome, 303)
+          return await renderLarge(async () => documentOf(c, viewer, await outcome()))
         } catch (error) {
           if (!again || !(error instanceof FluxError) || !TOLD.has(error.failure.kind)) throw error
           const { failure } = error
@@ -181,7 +190,7 @@ function originOf(c: Context) {
 }
 
 function keyOf(c: Context, { name }: Caller, form: FormValues) {
-  if (!form.has('$once')) return undefined
+  if (!form.has('$once') || form.has('$rehearse')) return undefined
   const values = [...form].filter(([field]) => field !== '$form')
   return hash('sha256', JSON.stringify([name ?? null, c.req.path, values]), 'base64url')
 }

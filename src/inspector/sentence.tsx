@@ -5,6 +5,7 @@
 //   record of a move names its event alone: the message of an exception is there if a line carried it on.
 import type { FC } from 'hono/jsx'
 import type { ContextEventsView, ContextView } from '../api/contexts.ts'
+import type { Would } from '../api/rehearsal.ts'
 import type { JsonObject } from '../model/json/value.ts'
 import { graphOf } from './diagram/graph.ts'
 import { contextHref } from './parts/links.tsx'
@@ -40,14 +41,19 @@ const say = (texts: TemplateStringsArray, ...between: readonly (Piece | Pieces)[
 const MAX_NAMED = 4
 const MAX_ERROR_CHARACTERS = 300
 
-export const Sentence: FC<Situation> = (situation) => (
+export const Sentence: FC<Situation> = (situation) => told(sentenceOf(situation))
+
+/** What would become of a context. */
+export const WouldSentence: FC<{ readonly would: Would }> = ({ would: one }) => told(becoming(one))
+
+const told = (pieces: Pieces) => (
   <p class="sentence">
-    {sentenceOf(situation).map((piece) => {
+    {pieces.map((piece) => {
       if (typeof piece === 'string') return piece
       if ('code' in piece) return <code>{piece.code}</code>
       if ('state' in piece) return <b>{piece.state}</b>
       if ('clock' in piece) return clockTime(piece.clock)
-      if ('when' in piece) return <When at={piece.when} now={situation.now} />
+      if ('when' in piece) return <When at={piece.when} />
       if ('aside' in piece) return <span class="faint">{piece.aside}</span>
       return <a href={contextHref(piece.contextId)}>{`${piece.name} ${piece.contextId}`}</a>
     })}
@@ -101,7 +107,7 @@ function standing(situation: Situation): Pieces {
   return say`Is about to go on in ${state}.`
 }
 
-function failure({ error }: ContextView): Pieces {
+function failure({ error }: Pick<ContextView, 'error'>): Pieces {
   if (!error) return []
   const place = error.stack?.match(/\(([^()\n]{1,200}:\d{1,7}:\d{1,7})\)/)?.[1]
   const aside = place === undefined ? '' : { aside: ` (${place})` }
@@ -110,7 +116,7 @@ function failure({ error }: ContextView): Pieces {
 
 function waiting(situation: Situation, awaited: readonly string[]) {
   const { nextRun, currentState, executionHistory, startedAt } = situation.context
-  const events = awaited.length === 0 ? 'an event' : named(awaited)
+  const events = awaited.length === 0 ? 'an event' : named(awaited.map((code) => ({ code })))
   const since = { clock: executionHistory.at(-1)?.enteredAt ?? startedAt }
   const then = nextRun === null ? '' : say`; ${nextMove(situation, nextRun, 'event')}`
   return say`Waits for ${events} in ${{ state: currentState }}, since ${since}${then}.`
@@ -124,18 +130,17 @@ function nextMove({ context, events: { timed }, definition }: Situation, at: num
   return say`${would(context, 'goes', 'go')}${to} ${{ when: at }}`
 }
 
-function named(events: readonly string[]): Pieces {
-  const shown = events.slice(0, MAX_NAMED)
-  const more = events.length - shown.length
-  const before = (index: number) => (index === 0 ? '' : index === shown.length - 1 && more === 0 ? ' or ' : ', ')
-  return [...shown.flatMap((code, index) => [before(index), { code }]), more > 0 ? ` or ${more} more` : '']
+function named(names: Pieces, word = 'or'): Pieces {
+  const shown = names.slice(0, MAX_NAMED)
+  const more = names.length - shown.length
+  const before = (index: number) => (index === 0 ? '' : index === shown.length - 1 && more === 0 ? ` ${word} ` : ', ')
+  return [...shown.flatMap((name, index) => [before(index), name]), more > 0 ? ` ${word} ${more} more` : '']
 }
 
 function running(context: ContextView, step: NonNullable<ContextView['step']>) {
-  const { kind, className, methodName, attempt, maxAttempts, startedAt, nextAttemptAt, timeoutAt, lastError } = step
+  const { attempt, maxAttempts, startedAt, nextAttemptAt, timeoutAt, lastError } = step
   const state = { state: context.currentState }
-  const code = { code: `${className ?? ''}.${methodName ?? ''}` }
-  const what = kind === 'script' ? 'its script' : kind === 'invokeFlux' ? 'its child' : code
+  const what = stepName(step)
   const count = maxAttempts > 1 ? `, attempt ${attempt} of ${maxAttempts}` : ''
   const since = startedAt === null ? '' : say`, since ${{ clock: startedAt }}`
   const last = lastError
@@ -147,4 +152,32 @@ function running(context: ContextView, step: NonNullable<ContextView['step']>) {
   const runs = startedAt === null ? 'Waits for a free slot for' : 'Runs'
   const limit = timeoutAt === null ? '' : say`; times out ${{ when: timeoutAt }}`
   return say`${runs} ${what}${where}${limit}.`
+}
+
+function stepName({ kind, className, methodName }: Omit<Would['steps'][number], 'state' | 'arguments' | 'assumed'>) {
+  const code = { code: `${className ?? ''}.${methodName ?? ''}` }
+  return kind === 'script' ? 'its script' : kind === 'invokeFlux' ? 'its child' : code
+}
+
+function becoming(one: Would): Pieces {
+  const { contextId, fluxName, from, to, entered, stopped } = one
+  const between = entered.slice(0, -1).map((state) => ({ state }))
+  const [origin, back] = [from === null ? 'the start' : { state: from }, from === to ? 'back ' : '']
+  const by = between.length === 0 ? '' : say` by way of ${named(between, 'and')}`
+  const way = entered.length === 0 ? '' : say`go from ${origin} ${back}to ${{ state: to }}${by}, and `
+  const subject = contextId === null ? `A new ${fluxName}` : { contextId, name: fluxName }
+  const rest = resting(one, way === '' ? say`in ${{ state: to }}` : 'there')
+  return say`${subject} would ${way}${rest}.${stopped ? ' The rehearsal ended there: it made 10,000 moves.' : ''}`
+}
+
+/** Where it would come to rest, and how. */
+function resting({ status, error, child, steps, nextRun }: Would, where: Piece | Pieces): Pieces {
+  if (status === 'COMPLETED') return say`complete ${where}`
+  if (status === 'TERMINATED') return say`be terminated ${where}`
+  if (status === 'FAILED') return say`fail ${where}${failure({ error })}`
+  if (child) return say`wait ${where} for its child ${child.fluxName}, which would be in ${{ state: child.state }}`
+  const last = steps.at(-1)
+  if (last && status === 'RUNNING') return say`run ${stepName(last)} ${where}`
+  if (nextRun !== null) return say`wait ${where}; it would go on by itself ${{ when: nextRun }}`
+  return say`${status === 'RUNNING' ? 'run' : 'wait for an event'} ${where}`
 }

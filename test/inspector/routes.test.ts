@@ -1,31 +1,16 @@
 // What pages ask of the API, and what their forms do: each call is looked at, and answered by the test.
-import { encodeXml } from '../../src/http/formats/xml/encode.ts'
 import { describe, expect, test } from 'vitest'
 import type { FluxApi } from '../../src/api/calls.ts'
 import { type ContextEventsView, type ContextView, emptyModel } from '../../src/api/contexts.ts'
 import { OPERATION_EXAMPLE } from '../../src/api/operations.ts'
 import type { WebhookView } from '../../src/api/webhooks.ts'
-import { createInspector } from '../../src/inspector/inspector.tsx'
 import { ANONYMOUS, type Caller } from '../../src/model/caller.ts'
 import { conflict, FluxError, invalid } from '../../src/model/failure.ts'
-import { statusOf } from '../../src/http/formats/problem.ts'
 import type { JsonObject } from '../../src/model/json/value.ts'
-import { contextView, fakeApi, memoryLog } from '../http/support.ts'
+import { contextView, fakeApi } from '../http/support.ts'
+import { openPages } from './pages.ts'
 
 const NOW = 1_800_000_000_000
-const HEALTH = {
-  trouble: null,
-  store: '/srv/data',
-  runId: 'r',
-  uptimeMs: 1,
-  lagMs: 0,
-  memoryBytes: 1,
-  steps: [],
-  servers: [
-    { runId: 'r', silentMs: 0 },
-    { runId: 'other', silentMs: 5000 },
-  ],
-}
 
 const SCHEMA = {
   type: 'object',
@@ -60,51 +45,14 @@ const RETRY_TYPED = [
 ] as const
 const RETRY_TOLD = { state: 'Charge', input: { amount: 3 }, definition: 'current', newKey: true }
 
-const answerOf = async (response: Response) => ({
-  status: response.status,
-  location: response.headers.get('location'),
-  text: await response.text(),
-})
-
 function open(overrides: Partial<FluxApi> = {}, caller: Caller = ANONYMOUS) {
   const { api, calls } = fakeApi({
     listServices: () => Promise.resolve({ services: [serviceOf('p', 'Order')], faults: [], loadedAt: 1 }),
     ...overrides,
   })
-  const { log, lines } = memoryLog()
-  const app = createInspector({
-    api: () => api,
-    authenticate: () => caller,
-    requireAuth: false,
-    now: () => NOW,
-    log,
-    version: '1',
-    health: () => Promise.resolve(HEALTH),
-    checkHost() {},
-    checkCall() {},
-    statusOf,
-    async readForm(c) {
-      const form = new Map<string, string[]>()
-      for (const [name, value] of new URLSearchParams(await c.req.text()))
-        form.set(name, [...(form.get(name) ?? []), value])
-      return form
-    },
-    stream: () => Promise.reject(new Error('not here')),
-    takeQuota: () => {},
-    xmlOf: encodeXml,
-  })
-  const get = async (path: string, headers: { readonly [name: string]: string } = {}) =>
-    answerOf(await app.request(`http://${headers['host'] ?? 'localhost'}${path}`, { headers }))
-  const post = async (path: string, fields: readonly (readonly [string, string])[]) => {
-    const page = await app.request('/login')
-    const cookie = (page.headers.get('set-cookie') ?? '').split(';')[0] ?? ''
-    const token = /name="\$form" value="([^"]*)"/.exec(await page.text())?.[1] ?? ''
-    const body = new URLSearchParams({ $form: token })
-    for (const [name, value] of fields) body.append(name, value)
-    return answerOf(await app.request(path, { method: 'POST', headers: { cookie }, body }))
-  }
+  const pages = openPages({ api: () => api, caller, now: () => NOW })
   const asked = (name: keyof FluxApi) => calls.filter((call) => call.name === name).map(({ request }) => request)
-  return { get, post, asked, calls, lines }
+  return { ...pages, asked, calls }
 }
 
 /** What a list offers to do with contexts. */
@@ -941,23 +889,7 @@ describe('other pages', () => {
 })
 
 test('assets are got again only if they have changed', async () => {
-  const { api } = fakeApi()
-  const app = createInspector({
-    api: () => api,
-    authenticate: () => ANONYMOUS,
-    requireAuth: true,
-    now: () => NOW,
-    log: memoryLog().log,
-    version: '1',
-    health: () => Promise.resolve(HEALTH),
-    checkHost() {},
-    checkCall() {},
-    statusOf,
-    readForm: () => Promise.resolve(new Map()),
-    stream: () => Promise.reject(new Error('not here')),
-    takeQuota: () => {},
-    xmlOf: encodeXml,
-  })
+  const { app } = openPages({ api: () => fakeApi().api, caller: ANONYMOUS, now: () => NOW, requireAuth: true })
   for (const name of ['style.css', 'live.js', 'idiomorph.js']) {
     const first = await app.request(`/assets/${name}`)
     expect([first.status, first.headers.get('cache-control')]).toEqual([200, 'no-cache'])

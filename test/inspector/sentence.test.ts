@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { ContextEventsView, ContextView } from '../../src/api/contexts.ts'
 import { Sentence, sentenceText, type Situation } from '../../src/inspector/sentence.tsx'
 import { contextView } from '../http/support.ts'
+import { onPage } from './on-page.ts'
 
 const NOW = Date.UTC(2026, 0, 2, 14, 30, 0)
 const view = (more: Partial<ContextView>): ContextView => ({
@@ -60,7 +61,7 @@ function say(
   definition: Situation['definition'] = DEFINITION,
 ): string {
   const situation = { context: view(more), events: taking(awaited, to), definition, now: NOW }
-  const text = unescaped(String(Sentence(situation)).replaceAll(/<[^>]*>/g, ''))
+  const text = unescaped(onPage(Sentence, situation, NOW).replaceAll(/<[^>]*>/g, ''))
   // The command line says the same.
   expect(sentenceText(situation, (at) => new Date(at).toISOString().slice(11, 19))).toBe(text)
   return text
@@ -210,7 +211,8 @@ describe('the sentence of', () => {
       currentState: hostile,
       error: error({ message: hostile.repeat(100) }),
     }
-    const text = String(Sentence({ context: view(more), events: taking([hostile], null), definition: null, now: NOW }))
+    const situation = { context: view(more), events: taking([hostile], null), definition: null, now: NOW }
+    const text = onPage(Sentence, situation, NOW)
     expect(text).not.toContain('<script>')
     expect(text.length).toBeLessThan(2000)
     expect(say({ status: 'WAITING', currentState: hostile }, [hostile])).toBe(

@@ -163,7 +163,7 @@ function changesOf(before: JsonObject, after: JsonObject): Would['changed'] {
       const old = isObject(from) ? from : {}
       for (const name of new Set([...Object.keys(old), ...Object.keys(to)]))
         compare(getOwn(old, name), getOwn(to, name), `${pointer}/${escapedKey(name)}`)
-    } else if (JSON.stringify(from) !== JSON.stringify(to)) {
+    } else if (JSON.stringify(from ?? null) !== JSON.stringify(to ?? null)) {
       const [one, other] = [cut(from ?? null), cut(to ?? null)]
       changes.push({ pointer, from: one.value, to: other.value, ...((one.isCut || other.isCut) && { cut: true }) })
     }

@@ -21,8 +21,12 @@ interface Marks {
     readonly current: string
     /** Class of its status. */
     readonly tone: string
-    /** The states that it was in, each with the move that led there. `event` null: it had none. */
-    readonly stays: readonly { readonly from: string | null; readonly event: string | null; readonly state: string }[]
+    /** The states that it was in, each with the move that led there. `event` null: it had none; undefined: any. */
+    readonly stays: readonly {
+      readonly from: string | null
+      readonly event: string | null | undefined
+      readonly state: string
+    }[]
     /** Whether it has ended, so that nothing comes next. */
     readonly hasEnded: boolean
     /** When it waits for a time: since when and until when, epoch milliseconds. */
@@ -184,7 +188,9 @@ const lineLabels = (line: DrawnLine, marks: Marks) =>
 
 function lineClass({ edge: { from, to, kind, label } }: DrawnLine, { context }: Marks) {
   const event = kind === 'event' ? label : null
-  const wasTaken = context?.stays.some((stay) => stay.from === from && stay.state === to && stay.event === event)
+  const wasTaken = context?.stays.some(
+    (stay) => stay.from === from && stay.state === to && [event, undefined].includes(stay.event),
+  )
   const isNext = context?.current === from && !context.hasEnded
   return ['line', kind, wasTaken && 'taken', isNext && 'ahead'].filter(Boolean).join(' ')
 }

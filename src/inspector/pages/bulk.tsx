@@ -18,7 +18,7 @@ export function addBulkPage(pages: PageRoutes): void {
     async run(form) {
       const { command, word, ids, filters } = bulkRequestOf(form)
       checkRole(form.viewer, COMMANDS[command].role)
-      if (form.text('sure') !== 'yes') return { page: await confirmPage(form, null) }
+      if (form.text('sure') !== 'yes') return () => confirmPage(form, null)
       const { operationId } = await form.viewer.api.startOperation({
         // Those that were chosen are meant whatever has become of them; each that can't take it is told.
         ...(form.text('scope') === 'chosen'

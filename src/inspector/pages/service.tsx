@@ -14,13 +14,16 @@ import { contextHref, contextsHref, fullNameOf, serviceHref } from '../parts/lin
 import { figures, Table } from '../parts/table.tsx'
 import type { PageRoutes, Refusal } from '../routes.tsx'
 import type { Viewer } from '../viewer.ts'
+import { rehearsalOf, rehearsalPage } from './rehearsal.tsx'
 
 export function addServicePage(pages: PageRoutes): void {
   pages.get('/services/:package/:fluxName', (viewer, c) => page(pages, viewer, c))
   pages.post('/services/:package/:fluxName/start', {
-    async run({ c, viewer: { api }, values, text, idempotencyKey }) {
-      const { input: schema } = await api.getServiceSchema(nameOf(c))
-      const { contextId } = await api.execute({
+    async run(form) {
+      const { c, viewer, values, text, idempotencyKey } = form
+      const { input: schema } = await viewer.api.getServiceSchema(nameOf(c))
+      const rehearsal = rehearsalOf(form)
+      const answer = await viewer.api.execute({
         ...nameOf(c),
         input: inputOf(controlsOf(schema), values),
         tags: text('tags')
@@ -30,8 +33,9 @@ export function addServicePage(pages: PageRoutes): void {
         key: text('key') || undefined,
         untyped: true,
         idempotencyKey,
+        ...rehearsal,
       })
-      return contextHref(contextId)
+      return rehearsal ? () => rehearsalPage(pages, form, answer, null) : contextHref(answer.contextId)
     },
     again: ({ c, viewer }, refusal) => page(pages, viewer, c, refusal),
   })
@@ -97,7 +101,7 @@ async function page({ drawingOf }: PageRoutes, { api, may }: Viewer, c: Context,
 
 const startForm = (action: string, schema: JsonObject, refusal: Refusal | null) => (
   <Section id="start" title="Start" class="box">
-    <PostForm action={action} once submit="Start">
+    <PostForm action={action} once submit="Start" rehearses>
       {inputFields(controlsOf(schema), refusal, 'start')}
       {textField('key', 'unique among the unfinished contexts; that of the definition if left empty', refusal)}
       {textField('tags', 'separated by commas', refusal)}

@@ -34,9 +34,9 @@ const MAX_TIME_MS = 8.64e15
 export const isoOf = (at: number): string => (Math.abs(at) <= MAX_TIME_MS ? new Date(at).toISOString() : String(at))
 
 /** Relative, with the absolute time as its title. Scripts show both in the zone of the reader. */
-export const When: FC<{ readonly at: number; readonly now?: number }> = ({ at, now = useViewer().now }) => (
+export const When: FC<{ readonly at: number }> = ({ at }) => (
   <time datetime={isoOf(at)} title={isoOf(at)} data-at={at}>
-    {relativeText(at, now)}
+    {relativeText(at, useViewer().now)}
   </time>
 )
 

@@ -34,11 +34,11 @@ describe.each([
     await start.getByLabel('amount').fill('0')
     await start.getByLabel('lines').fill('[{"a": 1}, not JSON')
     await start.getByLabel('level').selectOption('high')
-    await start.getByRole('button', { name: 'Start' }).click()
+    await start.getByRole('button', { name: 'Start', exact: true }).click()
     expect(await page.locator('#start-5-wrong').innerText()).toBe('must be JSON')
     expect(await start.getByLabel('lines').inputValue()).toBe('[{"a": 1}, not JSON')
     await start.getByLabel('lines').fill('[{"a": 1}]')
-    await start.getByRole('button', { name: 'Start' }).click()
+    await start.getByRole('button', { name: 'Start', exact: true }).click()
     expect(await start.locator('.wrong').allInnerTexts()).toEqual([
       expect.stringContaining('required'),
       expect.stringContaining('1'),
@@ -48,7 +48,7 @@ describe.each([
     await start.getByLabel('amount').fill('7')
     await start.getByLabel('urgent').selectOption('true')
     await start.getByLabel('tags').fill('one, two')
-    await start.getByRole('button', { name: 'Start' }).click()
+    await start.getByRole('button', { name: 'Start', exact: true }).click()
 
     const id = idOf(page)
     expect(await statusShown()).toBe('WAITING_UNTIL')
@@ -70,7 +70,7 @@ describe.each([
     await approve.getByLabel('amount').fill('many')
     const [refused] = await Promise.all([
       page.waitForResponse((response) => response.request().method() === 'POST'),
-      approve.getByRole('button').click(),
+      approve.getByRole('button', { name: 'Send approve', exact: true }).click(),
     ])
     expect(refused.status()).toBe(422)
     expect(await approve.getByLabel('amount').inputValue()).toBe('many')
@@ -87,7 +87,7 @@ describe.each([
 
     await approve.getByLabel('by').fill('Ada')
     await approve.getByLabel('amount').fill('')
-    await approve.getByRole('button').click()
+    await approve.getByRole('button', { name: 'Send approve', exact: true }).click()
     expect(await statusShown()).toBe('COMPLETED')
     expect(await sentence()).toMatch(/^Completed in Approved at /)
     expect(await page.locator('.line.taken title').allTextContents()).toEqual(['WaitForDecision → Approved: approve'])
@@ -153,13 +153,13 @@ describe.each([
     expect(await sentence()).toMatch(/^Paused: nothing goes on until it is resumed\. Waits for .*; would give up in /)
     const approve = page.locator('form', { has: page.getByRole('button', { name: 'Send approve' }) })
     await approve.getByLabel('by').fill('Ada')
-    await approve.getByRole('button').click()
+    await approve.getByRole('button', { name: 'Send approve', exact: true }).click()
     expect(await sentence()).toMatch(/until it is resumed, and it keeps an event\./)
     expect((await inspected.context(id)).currentState).toBe('WaitForDecision')
     await page.goto(`/inspector/contexts?paused=true`)
     expect(await page.locator(`#context-${id} .paused`).count()).toBe(1)
     await page.goto(`/inspector/contexts/${id}`)
-    await page.getByRole('button', { name: 'Resume' }).click()
+    await page.getByRole('button', { name: 'Resume', exact: true }).click()
     await expect.poll(async () => (await inspected.context(id)).currentState).toBe('Approved')
     expect((await inspected.context(id)).paused).toBe(false)
   })
@@ -177,19 +177,19 @@ describe.each([
     await page.getByText('Retry otherwise …').click()
     const form = page.getByRole('form', { name: 'Retry otherwise' })
     await form.getByLabel('Inputs of that state').fill('{ no JSON')
-    await form.getByRole('button').click()
+    await form.getByRole('button', { name: 'Retry this way', exact: true }).click()
     expect(await form.locator('.wrong').innerText()).toBe('must be a JSON object')
     expect(await form.getByLabel('Inputs of that state').inputValue()).toBe('{ no JSON')
     await form.getByLabel('Inputs of that state').fill('')
     await form.getByLabel('Enter a state').selectOption('Done')
-    await form.getByRole('button').click()
+    await form.getByRole('button', { name: 'Retry this way', exact: true }).click()
     await expect.poll(async () => (await inspected.context(id)).status).toBe('COMPLETED')
 
     const late = await inspected.start('Retry', { message: 'no' })
     await expect.poll(async () => (await inspected.context(late)).step?.attempt).toBe(2)
     await page.goto(`/inspector/contexts/${late}`)
     expect(await page.getByText('attempt 2 of 5 comes next').count()).toBe(1)
-    await page.getByRole('button', { name: 'Try now' }).click()
+    await page.getByRole('button', { name: 'Try now', exact: true }).click()
     await expect.poll(async () => (await inspected.context(late)).step?.attempt).toBe(3)
   })
 
@@ -214,6 +214,32 @@ describe.each([
     await page.getByRole('link', { name: 'Operations' }).click()
     await page.getByRole('link', { name: 'Retry 3 contexts' }).first().click()
     await page.getByRole('heading', { name: 'Retry 3 contexts' }).waitFor()
+  })
+
+  test('rehearses an event, and sends it as long as nothing else has happened', async () => {
+    const id = await inspected.start('Approval', { request: 'x' })
+    const rehearse = async () => {
+      await page.goto(`/inspector/contexts/${id}`)
+      const approve = page.locator('form', { has: page.getByRole('button', { name: 'Send approve', exact: true }) })
+      await approve.getByLabel('by').fill('Ada')
+      await approve.getByRole('button', { name: 'Rehearse: Send approve' }).click()
+      await page.getByRole('heading', { name: 'Rehearsal: Send approve' }).waitFor()
+    }
+    await rehearse()
+    expect(await sentence()).toBe(`Approval ${id} would go from WaitForDecision to Approved, and complete there.`)
+    expect(await page.locator('.line.taken title').allTextContents()).toEqual(['WaitForDecision → Approved: approve'])
+    await page.getByLabel('Rehearse as if nothing else happened for').selectOption('1 d')
+    await page.getByRole('button', { name: 'Rehearse: Send approve' }).click()
+    await page.waitForLoadState()
+    expect(await page.getByLabel('Rehearse as if nothing else happened for').inputValue()).toBe('86400000')
+    expect((await inspected.context(id)).version).toBe(1)
+    await inspected.post(`/flux-api/context/tag?contextId=${id}&tag=seen`, {})
+    await page.getByRole('button', { name: 'Send approve', exact: true }).click()
+    expect(await page.getByRole('alert').first().innerText()).toContain('Nothing was done')
+    expect((await inspected.context(id)).currentState).toBe('WaitForDecision')
+    await rehearse()
+    await page.getByRole('button', { name: 'Send approve', exact: true }).click()
+    expect(await statusShown()).toBe('COMPLETED')
   })
 
   test('tags one, and terminates it after asking', async () => {

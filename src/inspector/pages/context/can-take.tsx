@@ -52,6 +52,7 @@ export function canTake({ context, events, definition, viewer, refused }: ShownC
             once
             values={{ event: event.event }}
             submit="Send"
+            rehearses
             does={`Send ${event.event}`}
           >
             {inputFields(controls, refused && event.event === refusedEvent ? refused.refusal : null, `event-${index}`)}

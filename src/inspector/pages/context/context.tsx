@@ -3,6 +3,7 @@ import type { Context } from 'hono'
 import { rootOf } from '../../../api/call.ts'
 import { CALLS } from '../../../api/calls.ts'
 import type { ContextView } from '../../../api/contexts.ts'
+import type { Rehearsed } from '../../../api/rehearsal.ts'
 import type { Role } from '../../../model/caller.ts'
 import { isFinished } from '../../../model/context.ts'
 import { nullIf } from '../../../model/failure.ts'
@@ -15,10 +16,11 @@ import { copyable, factList, Section, tagLink } from '../../parts/blocks.tsx'
 import { cut, cutBlock, jsonBlock, MAX_TEXT_CHARACTERS } from '../../parts/cut-text.tsx'
 import { contextHref, contextsHref, fullNameOf, serviceHref } from '../../parts/links.tsx'
 import { statusSign, toneOf } from '../../parts/status.tsx'
-import { isoOf } from '../../parts/time.tsx'
+import { clockTime, isoOf } from '../../parts/time.tsx'
 import type { PageRoutes, SentForm } from '../../routes.tsx'
 import { Sentence } from '../../sentence.tsx'
 import type { Viewer } from '../../viewer.ts'
+import { rehearsalOf, rehearsalPage } from '../rehearsal.tsx'
 import { canTake } from './can-take.tsx'
 import { dataTab, stateValues } from './data.tsx'
 import { staysOf } from './moves.ts'
@@ -36,52 +38,55 @@ const PATH = '/contexts/:id{[1-9]\\d*}'
 
 export function addContextPage(pages: PageRoutes): void {
   pages.get(PATH, (viewer, c) => page(pages, viewer, c))
-  const post = (name: string, role: Role, call: (form: SentForm, contextId: number) => Promise<unknown>) =>
+  /** `about`: what the call of every form has. */
+  const post = (
+    name: string,
+    role: Role,
+    call: (form: SentForm, about: { readonly contextId: number }) => Promise<Rehearsed<object>>,
+  ) =>
     pages.post(`${PATH}/${name}`, {
       role,
       async run(form) {
-        await call(form, idOf(form.c))
-        return contextHref(idOf(form.c))
+        const contextId = idOf(form.c)
+        const rehearsal = rehearsalOf(form)
+        const context = rehearsal && (await form.viewer.api.getContext({ contextId }))
+        const version = context ? context.version : Number(form.text('$version')) || undefined
+        const about = { contextId, version, idempotencyKey: form.idempotencyKey, ...rehearsal }
+        const answer = await call(form, about)
+        return context ? () => rehearsalPage(pages, form, answer, context) : contextHref(contextId)
       },
       again: (form, refusal) =>
         page(pages, form.viewer, form.c, { event: name === 'events' ? form.text('event') : null, refusal }),
     })
-  post('events', 'invoke', async ({ viewer: { api }, text, values, idempotencyKey }, contextId) => {
+  post('events', 'invoke', async ({ viewer: { api }, text, values }, about) => {
     const event = text('event')
-    const { events } = await api.getContextEvents({ contextId })
+    const { events } = await api.getContextEvents(about)
     const controls = controlsOf(events.find((each) => each.event === event)?.input ?? {})
-    await api.sendEvent({ contextId, event, input: inputOf(controls, values), untyped: true, idempotencyKey })
+    return api.sendEvent({ ...about, event, input: inputOf(controls, values), untyped: true })
   })
-  post('retry', 'admin', (form, contextId) =>
-    form.viewer.api.retry({ contextId, ...retryOptionsOf(form), idempotencyKey: form.idempotencyKey }),
-  )
+  post('retry', 'admin', (form, about) => form.viewer.api.retry({ ...about, ...retryOptionsOf(form) }))
   for (const command of ['pause', 'resume'] as const)
-    post(command, 'admin', ({ viewer: { api }, idempotencyKey }, contextId) =>
-      api[command]({ contextId, idempotencyKey }),
-    )
-  post('tags', 'invoke', ({ viewer: { api }, text }, contextId) =>
-    api[text('do') === 'remove' ? 'removeTags' : 'addTags']({ contextId, tag: [text('tag')] }),
+    post(command, 'admin', ({ viewer: { api } }, about) => api[command](about))
+  post('tags', 'invoke', ({ viewer: { api }, text }, about) =>
+    api[text('do') === 'remove' ? 'removeTags' : 'addTags']({ ...about, tag: [text('tag')] }),
   )
-  post('terminate', 'invoke', ({ viewer: { api } }, contextId) => api.terminate({ contextId }))
+  post('terminate', 'invoke', ({ viewer: { api } }, about) => api.terminate(about))
 }
 
 /** The id in the address. One that is too large is of no context, as the largest is. */
 const idOf = (c: Context) => Math.min(Number(c.req.param('id')), Number.MAX_SAFE_INTEGER)
-
-/** The definition of an old context may be lost; the rest is shown all the same. */
-const nullIfLost = nullIf('notFound')
 
 async function page(pages: PageRoutes, viewer: Viewer, c: Context, refused: ShownContext['refused'] = null) {
   const { api, now } = viewer
   const contextId = idOf(c)
   const tab = TABS.find((name) => name === c.req.query('tab')) ?? 'Timeline'
   const state = c.req.query('state')
-  // The models say which values of the data are dates.
+  // The models say which values of the data are dates. The definition of an old context may be lost; the rest is shown.
   const resolved = tab === 'Data' || state !== undefined
   const [context, events, definition] = await Promise.all([
     api.getContext({ contextId, snapshot: tab === 'Snapshot' }),
     api.getContextEvents({ contextId }),
-    api.getDefinition({ contextId, ...(resolved && { resolved }) }).catch(nullIfLost),
+    api.getDefinition({ contextId, ...(resolved && { resolved }) }).catch(nullIf('notFound')),
   ])
   const drawing = definition && (await pages.drawingOf(context.definition, definition))
   const stays = staysOf(context, definition, now)
@@ -134,6 +139,7 @@ async function page(pages: PageRoutes, viewer: Viewer, c: Context, refused: Show
 
 const leadOf = (shown: ShownContext) => (
   <>
+    {staleNotice(shown)}
     <Sentence {...shown} />
     {shown.context.error?.stack !== undefined && (
       <details>
@@ -147,6 +153,25 @@ const leadOf = (shown: ShownContext) => (
     </div>
   </>
 )
+
+/** What has happened since a call was rehearsed that was refused now. */
+function staleNotice({ refused, stays }: ShownContext) {
+  const since = refused?.refusal.values.get('$since')
+  if (since === undefined) return null
+  const moves = stays.filter(({ at }) => at > Number(since))
+  return (
+    <div class="notice bad" role="alert">
+      <p>{`Nothing was done: ${refused?.refusal.detail}. Moves since it was rehearsed: ${moves.length}`}</p>
+      <ul>
+        {moves.map(({ at, event, cause, state }) => (
+          <li>
+            {clockTime(at)} {event === null ? cause : <code>{event}</code>} → <b>{state}</b>
+          </li>
+        ))}
+      </ul>
+    </div>
+  )
+}
 
 function diagramOf({ context, stays, now, hrefOf }: ShownContext, drawing: Drawing | null) {
   const { currentState: current, status, nextRun, startedAt } = context

@@ -58,14 +58,20 @@ export function steering(shown: ShownContext) {
     <Section id="steering" title="Actions" class="box" data-part="steering" data-key={refusal ? undefined : key}>
       {refusalNotice(refusal, RETRY_POINTERS)}
       {commands.map(({ name, verb, hint }) => (
-        <PostForm action={action(name)} once submit={verb} tone={name === 'pause' ? 'plain' : 'primary'}>
+        <PostForm
+          action={action(name)}
+          once
+          submit={verb}
+          rehearses={name !== 'pause'}
+          tone={name === 'pause' ? 'plain' : 'primary'}
+        >
           {faint(hint)}
         </PostForm>
       ))}
       {commands.length > 0 && isRetryable(status) && (
         <details open={refusal !== null}>
           <summary>Retry otherwise …</summary>
-          <PostForm action={action('retry')} aria-label="Retry otherwise" once submit="Retry this way">
+          <PostForm action={action('retry')} aria-label="Retry otherwise" once submit="Retry this way" rehearses>
             {retryFields(
               graphOf(definition ?? {}).states.map(({ name }) => name),
               refusal,
@@ -86,7 +92,7 @@ export function steering(shown: ShownContext) {
           </PostForm>
           <details>
             <summary>Terminate …</summary>
-            <PostForm action={action('terminate')} submit="Terminate" tone="danger">
+            <PostForm action={action('terminate')} submit="Terminate" rehearses tone="danger">
               <p>{`Terminate context ${id} of ${fullNameOf(context)}, which is in ${currentState}?`}</p>
             </PostForm>
           </details>
