@@ -11,13 +11,13 @@
 // 4. It ends where none of that is left, or when it has made as many moves as it may.
 import { actionError } from '../../model/action-error.ts'
 import { MAX_SHOWN, type AssumedOutcome, type Assumptions } from '../../api/rehearsal.ts'
-import { type ContextId, isFinished, UNOWNED } from '../../model/context.ts'
+import { type ContextId, isFinished, MAX_LOG_ROWS, UNOWNED } from '../../model/context.ts'
 import { getOwn } from '../../model/json/value.ts'
 import { charactersOf } from '../../model/texts.ts'
+import { Turnstile } from '../../model/turnstile.ts'
 import type { RowSpace, RowWrite, StoredRow } from '../../model/rows.ts'
 import type { CommitRefusal, CommitRequest, RowQuery, Selection, Store, Write } from '../../ports/store.ts'
 import { NO_SIGNALS } from '../contexts/deps.ts'
-import type { KnownContext } from '../contexts/context-loader.ts'
 import type { Parts } from '../core/core.ts'
 import { drawnFrom } from '../idempotency/kept-answer.ts'
 import type { Input } from '../interpreter/decision.ts'
@@ -60,6 +60,8 @@ export class Rehearsal {
   readonly clock: Parts['clock']
   readonly #parts: Parts
   readonly #rows: ChangedRows
+  /** One commit at a time. */
+  readonly #commits = new Turnstile(1)
   readonly #assume: Assumptions
   /** Parents that are to hear of the end of a child. */
   readonly #told: ContextId[] = []
@@ -83,8 +85,13 @@ export class Rehearsal {
     this.clock = { now: () => this.#now, after: (milliseconds, callback) => clock.after(milliseconds, callback) }
     this.#rows = new ChangedRows(store)
     this.store = overlaid(store, {
-      commit: async (request) => (await this.#refusalOf(request)) ?? this.#rows.take(request.rows),
+      commit: (request) =>
+        this.#commits.run(async () => (await this.#refusalOf(request)) ?? this.#rows.take(request.rows)),
       readRow: (row) => this.#rows.read(row),
+      log: async (query) => {
+        const added = this.contexts.get(query.id)?.log ?? []
+        return added.length > 0 ? [...(await store.log(query)), ...added].slice(-query.limit) : store.log(query)
+      },
       listRows: (query) => this.#rows.list(query),
       sweepRows: async () => 0,
       selectIds: async (query) => {
@@ -224,17 +231,22 @@ export class Rehearsal {
     return id
   }
 
-  readonly #commit: Commits['commit'] = async (work, writes, { rows }) => {
-    const refusal = await this.#refusalOf({ writes, rows })
-    if (refusal) return refusal
-    this.#rows.take(rows)
-    for (const { context } of writes) {
-      const tracked = work.contexts.get(context.id)
-      if (tracked) this.#take(tracked, work.env, context.parts)
-    }
-    this.#steps += 'steps' in work && typeof work.steps === 'number' ? work.steps : 0
-    return { ok: true }
-  }
+  readonly #commit: Commits['commit'] = (work, writes, { rows }) =>
+    this.#commits.run(async () => {
+      for (const [id, { before }] of work.contexts) {
+        const known = this.contexts.get(id)
+        if (before && known && known.now.record.version !== before.version) return { ok: false, stale: id }
+      }
+      const refusal = await this.#refusalOf({ writes, rows })
+      if (refusal) return refusal
+      this.#rows.take(rows)
+      for (const write of writes) {
+        const tracked = work.contexts.get(write.context.id)
+        if (tracked) this.#take(tracked, work.env, write)
+      }
+      this.#steps += 'steps' in work && typeof work.steps === 'number' ? work.steps : 0
+      return { ok: true }
+    })
 
   /** Why the store would refuse the commit, apart from other servers that are faster; null: it would not. */
   async #refusalOf({ writes, rows = [] }: CommitRequest): Promise<CommitRefusal | null> {
@@ -269,7 +281,7 @@ export class Rehearsal {
   }
 
   /** What a commit would write, in place of what the store has. */
-  #take(tracked: TrackedContext, env: TurnEnv, texts: KnownContext['texts']): void {
+  #take(tracked: TrackedContext, env: TurnEnv, { context: { parts: texts }, log }: Write): void {
     const { record, flux, fluxBefore = flux, before, history, step, parents } = tracked
     const known = this.contexts.get(record.id)
     this.#moves += history.length
@@ -278,6 +290,9 @@ export class Rehearsal {
     const context = known ?? contextOf(before && { record: before, flux: fluxBefore }, now)
     context.now = now
     context.isDone = false
+    this.#characters += log.join('').length
+    context.log.push(...log)
+    context.log.splice(0, Math.max(0, context.log.length - MAX_LOG_ROWS))
     for (const { to } of history) context.entered.push(to)
     if (step && isAt(step, record) && (context.started += 1) <= MAX_ENTRIES) context.steps.push(stepShown(record, flux))
     context.onEnd ??= owedBy(tracked, env)?.url ?? null

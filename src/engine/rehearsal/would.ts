@@ -28,6 +28,8 @@ export interface RehearsedContext {
   /** The number of the attempts that would start. */
   started: number
   onEnd: string | null
+  /** The rows that its log would have besides. */
+  readonly log: string[]
   /** Its end was assumed: it is not shown. */
   isAssumed: boolean
   isStopped: boolean
@@ -46,6 +48,7 @@ export const contextOf = (before: RehearsedContext['before'], now: KnownContext)
   steps: [],
   started: 0,
   onEnd: null,
+  log: [],
   isAssumed: false,
   isStopped: false,
   isDone: false,

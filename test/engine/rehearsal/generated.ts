@@ -223,7 +223,7 @@ export function worldOf(random: Random): World {
   const outcomes: Making['outcomes'] = {}
   const services: ServicePlan[] = []
   for (const fluxName of ['A', 'B', 'C', 'D']) {
-    const children = services.filter(({ hasKey }) => !hasKey || random.chance(0.3)).map((service) => service.fluxName)
+    const children = services.map((service) => service.fluxName)
     services.push(serviceOf({ random, fluxName, children: random.chance(0.7) ? children : [], outcomes }))
   }
   return { services, outcomes }

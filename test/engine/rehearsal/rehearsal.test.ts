@@ -263,6 +263,21 @@ describe('a rehearsal', () => {
     expect(would).toMatchObject([{ to: 'Told', children: [{ fluxName: 'Kid' }] }, { to: 'End' }])
   })
 
+  test('tells the whole way to an error', async () => {
+    const names = Array.from({ length: 20 }, (_, place) => `a state with a long name, number ${place}`)
+    const states = names.map((name, place) => ({ name, transitions: [{ to: names[place + 1] ?? 'Charge' }] }))
+    const charge = { type: 'invokeCode', className: 'pay', methodName: 'refuse' }
+    const bench = await openBench({
+      'p/Long.flux': { states: [...states, { name: 'Charge', action: charge }] },
+      'p/pay.mjs': 'export const refuse = () => { throw new TypeError("no") }\n',
+    })
+    const assume = { steps: { Charge: [{ error: { type: 'TypeError', message: 'no' } }] } }
+    const { would } = await bench.execute({ package: 'p', fluxName: 'Long', dryRun: true, assume })
+    const { error } = await bench.until(await bench.run('Long'), ({ status }) => status === 'FAILED')
+    expect(error?.fluxStackTrace).toHaveLength(21)
+    expect(only(would).error?.fluxStackTrace).toEqual(error?.fluxStackTrace)
+  })
+
   test('takes unclaimed events, and keeps the rules for them', async () => {
     const bench = await open()
     const help = { event: 'help', tags: ['o-a'], ttl: 3600 }
