@@ -37,8 +37,6 @@ export interface RehearsedContext {
   readonly acted: Map<string, number>
   /** The last child that it was found to wait for. */
   child: ContextId | null
-  /** As it was when it was offered unclaimed events; null: it was not yet. */
-  offered: KnownContext | null
 }
 
 export const contextOf = (before: RehearsedContext['before'], now: KnownContext): RehearsedContext => ({
@@ -53,7 +51,6 @@ export const contextOf = (before: RehearsedContext['before'], now: KnownContext)
   isDone: false,
   acted: new Map(),
   child: null,
-  offered: before?.record === now.record ? now : null,
 })
 
 type Contexts = ReadonlyMap<ContextId, RehearsedContext>

@@ -277,7 +277,8 @@ function eventOf(random: Random, address: JsonObject, likely: readonly string[] 
     tags: isForAll && random.chance(0.5) ? random.pick([['o-1'], ['o-2', 'red'], ['blue']]) : undefined,
     version: !isForAll && random.chance(0.1) ? random.between(1, 3) : undefined,
     eventId: random.chance(0.2) ? `e-${random.between(1, 1000)}` : undefined,
-    ttl: orStart === undefined && random.chance(0.25) ? TTL_SECONDS : undefined,
+    // An event that is unclaimed is offered to contexts later, by commits of its own.
+    ttl: !isForAll && orStart === undefined && random.chance(0.25) ? TTL_SECONDS : undefined,
     orStart,
   })
   return { name: 'sendEvent', request }
