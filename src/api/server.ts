@@ -18,6 +18,7 @@ export const problemSchema = component(
     instance: text.optional(),
     errors: z.array(z.object({ pointer: text, detail: text })).optional(),
     contextId: contextId.optional().describe('Only in problems of webhooks: the context that was started'),
+    version: integer.optional().describe('Only in 412: the version that the context has'),
     hint: text.optional().describe('Says that no service knows the event that was sent'),
     context: contextAnswer.optional().describe('Only in problems of waits: the context, as it is'),
   }),

@@ -1,6 +1,7 @@
 // testing: an engine on a store in memory and a clock that stands still, and the engines that follow it after a crash.
 import { localAlarm } from '../alarms/local.ts'
 import { createEngine, type EngineParts } from '../engine/engine.ts'
+import { STORE_ID_ROW } from '../engine/contexts/ids.ts'
 import { drawnFrom } from '../engine/idempotency/kept-answer.ts'
 import { limitsOf, memoryOf } from '../main/limits.ts'
 import { SecretRedactor } from '../model/secret-redactor.ts'
@@ -47,6 +48,8 @@ export type World = Awaited<ReturnType<typeof openWorld>>
 
 export async function openWorld({ seed, clock, log, ...parts }: WorldParts) {
   const memory = new Memory({ now: () => clock.now(), silence: null })
+  // It is part of the ids of webhooks.
+  memory.rows.write([{ ...STORE_ID_ROW, value: 'test', expiresAt: null }])
   const { random, uuid } = drawnFrom({ seed: String(seed), now: 0 }, 'test')()
 
   /** An engine whose timers, log and store are its own, so that nothing of it is left when it ends. */

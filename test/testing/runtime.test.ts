@@ -309,7 +309,7 @@ describe('requests', () => {
     const [first, second, ...others] = runtime.sent()
     expect(others).toEqual([])
     expect(second).toMatchObject({ status: 204, body: { data: { fluxName: 'End' } } })
-    expect(second?.headers['webhook-id']).toBe(first?.headers['webhook-id'])
+    expect([first, second].map((each) => each?.headers['webhook-id'])).toEqual(['msg_test_1-end', 'msg_test_1-end'])
     expect(Number(second?.headers['webhook-timestamp'])).toBe(Math.floor((second?.at ?? 0) / 1000))
   })
 })
@@ -342,7 +342,7 @@ test('webhooks are called, and answer when their context does', async () => {
 
 const set = (expression: string, to: string) => ({ type: 'set', expression, evaluate: true, to: [to] })
 
-test('what is drawn by chance follows from the seed', async () => {
+test('what is drawn by chance follows from the seed, also ids', async () => {
   const files = {
     'p/Draw.flux': {
       output: [{ name: 'number', type: 'double' }, { name: 'id' }],
@@ -352,7 +352,8 @@ test('what is drawn by chance follows from the seed', async () => {
   const drawn = async (seed?: number) => {
     const runtime = await open(files, { seed })
     const { contextId } = await runtime.execute('p/Draw')
-    return (await runtime.context(contextId)).output
+    const { eventId } = await runtime.send('any')
+    return { ...(await runtime.context(contextId)).output, eventId }
   }
   const [one, same, other] = [await drawn(), await drawn(1), await drawn(2)]
   expect(one).toEqual(same)

@@ -122,7 +122,7 @@ function sentOf(env: CallEnv, request: CheckedCall<'sendEvent'>) {
     isLarge,
     tags: checkedTags(env, request.tags, '/tags'),
     event,
-    eventId: given ?? newEventId(),
+    eventId: given ?? env.uuid?.() ?? newEventId(),
     /** Whether what becomes of it is kept under that id. */
     isKept: given !== null || request.receipt === true,
     /** null: it is for all that wait for it. */

@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Deps, EngineParts } from '../contexts/deps.ts'
 
-export interface ServersParts extends Pick<Deps, 'store' | 'clock'>, Pick<EngineParts, 'onOwner'> {
+export interface ServersParts extends Pick<Deps, 'store' | 'clock'>, Pick<EngineParts, 'onOwner' | 'uuid'> {
   /** Milliseconds between heartbeats; null: no other server can be there. */
   readonly beat: number | null
 }
@@ -34,7 +34,7 @@ export class Servers {
 
   /** Gives this server another boot id. */
   renew(): void {
-    this.#own = randomUUID()
+    this.#own = this.#parts.uuid?.() ?? randomUUID()
     this.#parts.onOwner?.(this.#own)
   }
 

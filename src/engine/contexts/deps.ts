@@ -37,7 +37,7 @@ export interface EngineParts extends Deps {
   readonly retention: number
   /** Answers to calls under a key: the milliseconds for which they are kept, those to webhooks apart, and how many. */
   readonly idempotency: { readonly kept: number; readonly max: number; readonly keptOfWebhooks: number }
-  /** What expressions and pauses draw, at least 0 and below 1, and UUIDs; left out: those of Node. */
+  /** What is drawn by chance, at least 0 and below 1, and UUIDs, also those of events; left out: those of Node. */
   readonly random?: (() => number) | undefined
   readonly uuid?: (() => string) | undefined
   /** Null: no other server can be there. */

@@ -105,7 +105,7 @@ function pooledBytes(): Uint8Array {
   return pool.subarray(used, (used += EVENT_ID_BYTES))
 }
 
-const STORE_ID_ROW = { partition: 0, space: 'items', key: 'store-id' } as const
+export const STORE_ID_ROW = { partition: 0, space: 'items', key: 'store-id' } as const
 const STORE_ID_BYTES = 12
 
 /**

@@ -6,7 +6,7 @@
 //    store has. New contexts have ids that no real one can have.
 // 3. Then the rehearsal goes on, message by message, as the engine would: a parent hears of the end of its child, a step
 //    whose outcome is assumed ends, and the earliest wake-up comes that is due at once, or up to the time assumed. So do
-//    the children that contexts wait for, also those that were there before.
+//    the children and parents of contexts, also those that were there before.
 // 4. It ends where none of that is left, or when it has made as many moves as it may.
 import { actionError } from '../../model/action-error.ts'
 import { MAX_SHOWN, type AssumedOutcome, type Assumptions } from '../../api/rehearsal.ts'
@@ -27,7 +27,7 @@ import { Mailboxes } from '../turn/mailboxes.ts'
 import type { TrackedContext, TurnEnv } from '../turn/message.ts'
 import { indexKeysOf } from '../record/index-keys.ts'
 import { isUnreadable } from '../record/unreadable.ts'
-import { contextOf, MAX_ENTRIES, stepShown, type RehearsedContext } from './would.ts'
+import { contextOf, hasChanged, MAX_ENTRIES, stepShown, type RehearsedContext } from './would.ts'
 
 /** Moves of all contexts together. */
 const MAX_MOVES = 10_000
@@ -58,6 +58,8 @@ export class Rehearsal {
   readonly #assume: Assumptions
   /** Parents that are to hear of the end of a child. */
   readonly #told: ContextId[] = []
+  /** Relatives that were looked for. */
+  readonly #met = new Set<ContextId>()
   #now: number
   /** Wake-ups are taken up to then. */
   readonly #until: number
@@ -138,7 +140,7 @@ export class Rehearsal {
   async #next(): Promise<Next | null> {
     const parent = this.#told.shift()
     if (parent !== undefined) return { id: parent, input: WAKE, at: null }
-    await this.#addChildren()
+    await this.#addRelatives()
     let first: Next | null = null
     for (const [id, context] of this.contexts) {
       const { record } = context.now
@@ -152,30 +154,33 @@ export class Rehearsal {
     return first
   }
 
-  /** Adds the children that contexts wait for, and theirs, as the store has them. One that can't be read is left out. */
-  async #addChildren(): Promise<void> {
+  /** Adds the relatives of contexts, as the store has them. One that can't be read is left out. */
+  async #addRelatives(): Promise<void> {
     const { loader, log } = this.#parts
-    for (const context of this.contexts.values()) {
-      const { child } = context.now.record
-      if (child === null || child === context.child) continue
-      context.child = child
-      if (this.contexts.has(child)) continue
-      const opened = await loader.open(child, null).catch((error: unknown) => {
-        if (!isUnreadable(error, log)) throw error
-        return null
-      })
-      if (!opened) continue
-      const { record, flux, texts } = opened
-      this.#characters += charactersOf(texts)
-      this.contexts.set(child, contextOf({ record, flux }, { record, flux, texts }))
-    }
+    // Those that are added have relatives, too.
+    for (const { now } of this.contexts.values())
+      for (const id of [now.record.child, now.record.parent?.id ?? null]) {
+        if (id === null || this.contexts.has(id) || this.#met.has(id) || this.#isSpent) continue
+        this.#met.add(id)
+        const opened = await loader.open(id, null).catch((error: unknown) => {
+          if (!isUnreadable(error, log)) throw error
+          return null
+        })
+        if (!opened) continue
+        const { record, flux, texts } = opened
+        this.#characters += charactersOf(texts)
+        this.contexts.set(id, contextOf({ record, flux }, { record, flux, texts }))
+      }
   }
 
   /** The assumed end of what a context does; null: it does nothing, or none is assumed. */
-  #answerTo({ now: { record, flux }, acted, steps }: RehearsedContext): Input | null {
+  #answerTo(context: RehearsedContext): Input | null {
+    const { now, acted, steps } = context
+    const { record, flux } = now
     const step = stepOf(record)
     const { child, position } = record
-    if (step === null ? child === null : step.owner === UNOWNED) return null
+    // The end of a child is not assumed for a parent that was only added.
+    if (step === null ? child === null || !hasChanged(context) : step.owner === UNOWNED) return null
     const state = flux.states[record.state]?.name ?? ''
     const outcomes = getOwn(this.#assume.steps ?? {}, state)
     if (outcomes === undefined) return null

@@ -35,8 +35,6 @@ export interface RehearsedContext {
   isDone: boolean
   /** How often each state has acted, by name. */
   readonly acted: Map<string, number>
-  /** The last child that it was found to wait for. */
-  child: ContextId | null
 }
 
 export const contextOf = (before: RehearsedContext['before'], now: KnownContext): RehearsedContext => ({
@@ -50,8 +48,10 @@ export const contextOf = (before: RehearsedContext['before'], now: KnownContext)
   isStopped: false,
   isDone: false,
   acted: new Map(),
-  child: null,
 })
+
+/** Whether it is started, or has moved. */
+export const hasChanged = ({ before, now }: RehearsedContext): boolean => before?.record !== now.record
 
 type Contexts = ReadonlyMap<ContextId, RehearsedContext>
 
@@ -79,15 +79,13 @@ export function wouldOf(contexts: Contexts): Would[] {
   let left = MAX_ANSWER_CHARACTERS
   for (const [, context] of sorted) {
     if (would.length >= MAX_SHOWN || left <= 0) break
-    if (!isShown(context)) continue
+    if (context.isAssumed || !hasChanged(context)) continue
     const entry = entryOf(context, contexts)
     left -= sizeOf(entry, left)
     would.push(entry)
   }
   return would
 }
-
-const isShown = ({ isAssumed, before, now }: RehearsedContext) => !isAssumed && before?.record !== now.record
 
 function entryOf(context: RehearsedContext, contexts: Contexts): Would {
   const { before, now, entered, steps, onEnd, isStopped } = context

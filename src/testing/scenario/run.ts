@@ -132,14 +132,15 @@ async function compare(
 ) {
   const view = contextId === null ? null : await test.context(contextId)
   const { calls } = expected
-  const seen = toJson({
+  const all: { readonly [name: string]: unknown } = {
     ...view,
     states: view?.executionHistory.map(({ stateName }) => stateName),
     nextRun: view?.nextRun == null ? null : new Date(view.nextRun).toISOString(),
     calls: isObject(calls) && Object.fromEntries(Object.keys(calls).map((name) => [name, test.calls(name)])),
     sent: test.sent(),
     answer,
-  })
+  }
+  const seen = toJson(Object.fromEntries(Object.keys(expected).map((name) => [name, all[name]])))
   const mismatches = mismatchesOf(toJson(expected), seen, '/expect')
   const what = contextId === null ? 'there is no context' : `context ${contextId} is not as expected`
   const error = view?.error ? `; it failed with ${view.error.type}: ${view.error.message}` : ''

@@ -142,11 +142,11 @@ function stateOf({ random, fluxName, children, outcomes }: Making, index: number
   const chosen = random.next()
   const kind = isEnd
     ? 'end'
-    : chosen < 0.45
+    : chosen < 0.5
       ? 'waiting'
-      : chosen < 0.7
+      : chosen < 0.75
         ? 'code'
-        : chosen < 0.85 && children.length > 0
+        : chosen < 0.9 && children.length > 0
           ? 'child'
           : 'map'
   const transitions: JsonObject[] = []
@@ -190,7 +190,7 @@ function stateOf({ random, fluxName, children, outcomes }: Making, index: number
 
 function serviceOf(making: Making): ServicePlan {
   const { random, fluxName } = making
-  const count = random.between(2, 5)
+  const count = random.between(3, 6)
   const states = random.list(count, (index) => stateOf(making, index, count))
   const hasKey = fluxName !== 'A' && random.chance(0.5)
   return {
@@ -203,7 +203,13 @@ function serviceOf(making: Making): ServicePlan {
       tags: random.chance(0.6) ? ['o-${order}', ...random.some(TAGS, 0.3)] : undefined,
       early: random.chance(0.15) ? '2d' : undefined,
       triggers: random.chance(0.35)
-        ? [object({ event: random.pick(EVENTS), unlessMoved: random.chance(0.5) || undefined })]
+        ? [
+            object({
+              event: random.pick(EVENTS),
+              unlessMoved: random.chance(0.5) || undefined,
+              key: random.chance(0.3) ? 't-${order}' : undefined,
+            }),
+          ]
         : undefined,
       onEnd: random.chance(0.4) ? { url: 'http://hook.example/${order}', secret: '$secrets.HOOK' } : undefined,
       input: INPUT,
@@ -217,7 +223,7 @@ export function worldOf(random: Random): World {
   const outcomes: Making['outcomes'] = {}
   const services: ServicePlan[] = []
   for (const fluxName of ['A', 'B', 'C', 'D']) {
-    const children = services.filter(({ hasKey }) => !hasKey).map((service) => service.fluxName)
+    const children = services.filter(({ hasKey }) => !hasKey || random.chance(0.3)).map((service) => service.fluxName)
     services.push(serviceOf({ random, fluxName, children: random.chance(0.7) ? children : [], outcomes }))
   }
   return { services, outcomes }
@@ -259,7 +265,7 @@ export function executeOf(random: Random, { services }: World): GeneratedCall {
     package: 'p',
     fluxName,
     input: inputOf(random),
-    tags: random.chance(0.3) ? random.some(TAGS, 0.5) : undefined,
+    tags: random.chance(0.4) ? random.some(TAGS, 0.6) : undefined,
     key: random.chance(0.15) ? random.pick(['k-1', 'k-9']) : undefined,
     existing: random.chance(0.3) ? random.pick(['refuse', 'use', 'replace']) : undefined,
     startState: random.chance(0.1) ? random.pick(states).name : undefined,
@@ -274,9 +280,10 @@ function eventOf(random: Random, address: JsonObject, likely: readonly string[] 
     ...address,
     event: random.chance(0.05) ? 'unknown' : random.pick(likely.length > 0 && random.chance(0.8) ? likely : EVENTS),
     input: inputOfEvent(random),
-    tags: isForAll && random.chance(0.5) ? random.pick([['o-1'], ['o-2', 'red'], ['blue']]) : undefined,
+    tags:
+      isForAll && random.chance(0.5) ? random.pick([['o-1'], ['o-2', 'red'], ['blue'], ['red', 'blue']]) : undefined,
     version: !isForAll && random.chance(0.1) ? random.between(1, 3) : undefined,
-    eventId: random.chance(0.2) ? `e-${random.between(1, 1000)}` : undefined,
+    eventId: random.chance(0.2) ? `e-${random.between(1, 4)}` : undefined,
     // An event that is unclaimed is offered to contexts later, by commits of its own.
     ttl: !isForAll && orStart === undefined && random.chance(0.25) ? TTL_SECONDS : undefined,
     orStart,
@@ -305,15 +312,15 @@ function contextFor(random: Random, name: string, contexts: readonly Standing[])
   const isFit = ({ status }: Standing) =>
     name === 'retry' ? status === 'FAILED' || status === 'TERMINATED' : !isFinished(status)
   const fit = contexts.filter(isFit)
-  return random.pick(fit.length > 0 && random.chance(0.85) ? fit : contexts)
+  return random.pick(fit.length > 0 && random.chance(0.95) ? fit : contexts)
 }
 
 export function callOf(random: Random, world: World, contexts: readonly Standing[]): GeneratedCall {
   const chosen = random.next()
   if (contexts.length === 0 || chosen < 0.15) return executeOf(random, world)
-  if (chosen < 0.27) return eventOf(random, {})
-  if (chosen < 0.33) return operationOf(random)
-  const name = chosen < 0.7 ? 'sendEvent' : random.pick(COMMANDS)
+  if (chosen < 0.31) return eventOf(random, {})
+  if (chosen < 0.37) return operationOf(random)
+  const name = chosen < 0.68 ? 'sendEvent' : random.pick(COMMANDS)
   const context = contextFor(random, name, contexts)
   const states = world.services.find(({ fluxName }) => fluxName === context.fluxName)?.states ?? []
   const address = addressOf(random, world, context)
@@ -334,7 +341,7 @@ export function callOf(random: Random, world: World, contexts: readonly Standing
 /** By id, or by a key, which perhaps no context has. */
 function addressOf(random: Random, { services }: World, { id, key, fluxName }: Standing): JsonObject {
   if (random.chance(0.02)) return { contextId: 999_999 }
-  if (random.chance(0.65)) return { contextId: id }
+  if (random.chance(0.7)) return { contextId: id }
   const keyed = services.filter(({ hasKey }) => hasKey)
   if (key !== null && random.chance(0.6)) return { fluxName, key }
   return keyed.length === 0

@@ -63,7 +63,7 @@ const HELPER = {
 const TRIGGERED = { triggers: [{ event: 'pay' }], states: [{ name: 'End' }] }
 const PARENT = {
   states: [
-    { name: 'Ask', action: { type: 'invokeFlux', name: 'Kid' }, transitions: [{ to: 'Told' }] },
+    { name: 'Ask', action: { type: 'invokeFlux', name: 'Kid', timeout: 80 }, transitions: [{ to: 'Told' }] },
     { name: 'Told' },
   ],
 }
@@ -71,7 +71,14 @@ const KID = {
   secured: true,
   states: [
     { name: 'Soon', waiting: true, transitions: [{ wait: 'duration:0', to: 'Later' }] },
-    { name: 'Later', waiting: true, transitions: [{ wait: 'duration:60', to: 'End' }] },
+    {
+      name: 'Later',
+      waiting: true,
+      transitions: [
+        { wait: 'duration:60', to: 'End' },
+        { event: 'wait', to: 'Later' },
+      ],
+    },
     { name: 'End' },
   ],
 }
@@ -195,7 +202,7 @@ describe('a rehearsal', () => {
     expect(only(ended).changed).toContainEqual({ pointer: '/output/charged', from: null, to: 'no' })
   })
 
-  test('takes what is due at once, and goes on with a child that was there before', async () => {
+  test('takes what is due at once, and goes on with relatives that were there before', async () => {
     const bench = await open()
     const started = (await bench.execute({ package: 'p', fluxName: 'Parent', dryRun: true })).would
     expect(started?.map(({ to, entered, children }) => [to, entered, children.length])).toEqual([
@@ -212,6 +219,13 @@ describe('a rehearsal', () => {
     expect(later?.map(way)).toEqual([
       ['Ask', ['Told'], 'Told', 'COMPLETED'],
       ['Later', ['End'], 'End', 'COMPLETED'],
+    ])
+    await bench.advance(30_000)
+    const wait = { event: 'wait', contextId: contextId + 1, dryRun: true }
+    const tooLate = (await bench.sendEvent({ ...wait, assume: { until: bench.clock.now() + 90_000 } })).would
+    expect(tooLate?.map(way)).toEqual([
+      ['Ask', [], 'Ask', 'FAILED'],
+      ['Later', ['Later'], 'Later', 'TERMINATED'],
     ])
   })
 
