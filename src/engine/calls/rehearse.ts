@@ -12,6 +12,7 @@ import { Idempotency } from '../idempotency/idempotency.ts'
 import { inProgress, mismatch, readKept, readKeptToAll, rowKeyOf, type ScopedKey } from '../idempotency/kept-answer.ts'
 import { Rehearsal } from '../rehearsal/rehearsal.ts'
 import { withoutNewIds, wouldOf } from '../rehearsal/would.ts'
+import { unclaimedAnswer } from '../pending/unclaimed-events.ts'
 import { isReadable, type CallEnv } from './call-env.ts'
 
 /**
@@ -25,14 +26,13 @@ export function rehearse<A extends object>(
 ): Promise<Told<Rehearsed<A>>> {
   return env.rehearsals.run(async () => {
     const rehearsal = new Rehearsal(env, assume)
-    const { mailboxes, store, clock, unclaimed } = rehearsal
+    const { mailboxes, store, clock } = rehearsal
     let counts: object | undefined
     const dry: CallEnv = {
       ...env,
       mailboxes,
       store,
       clock,
-      unclaimed,
       signals: NO_SIGNALS,
       refusals: { log: async () => {} },
       idempotency: new Idempotency({ ...env.given, store, clock }),
@@ -64,7 +64,8 @@ async function sendToSome(env: CallEnv, sent: BroadcastEvent, call: ScopedKey | 
   }
   const now = clock.now()
   const stored = { sent, upTo: await store.highestId(), expiresAt: now, drawn: { seed: randomUUID(), now } }
-  const parts = { ...env, most: MAX_SAMPLED }
+  const unclaimed = { endBroadcast: async (...end: Parameters<typeof unclaimedAnswer>) => unclaimedAnswer(...end) }
+  const parts = { ...env, unclaimed, most: MAX_SAMPLED }
   const run = new BroadcastRun(parts, { key: '', stored, place: new BroadcastPlace(null) })
   await run.prepare()
   const answer = await run.sendUnstored()

@@ -49,6 +49,28 @@ const MAX_CONTEXTS = 100
 /** Tries to withdraw an event that contexts claim again and again. */
 const MAX_TRIES = 20
 
+/**
+ * The answer to the sender of an event, which is unclaimed where it has a time to live, and reached no context.
+ * @throws FluxError `tooLarge`
+ */
+export function unclaimedAnswer(
+  { ttl, input }: Pick<SentToAll, 'ttl' | 'input'>,
+  { answer, receivedAt }: Pick<EndOfBroadcast, 'answer' | 'receivedAt'>,
+): EventAnswer {
+  const { message, transitions, executions, pending } = answer
+  if (ttl === null || transitions.length + executions.length + pending.length > 0) return answer
+  if (Buffer.byteLength(JSON.stringify(input)) > MAX_INPUT_BYTES)
+    throw new FluxError({
+      kind: 'tooLarge',
+      detail: `an event that is to be kept may have an input of ${MAX_INPUT_BYTES} bytes`,
+    })
+  return {
+    ...answer,
+    message: `${message}, kept for the first that waits for it`,
+    pending: [{ contextId: null, expiresAt: receivedAt + ttl }],
+  }
+}
+
 export class UnclaimedEvents {
   readonly #parts: UnclaimedEventsParts
   readonly #unclaimed: UnclaimedStore
@@ -75,12 +97,8 @@ export class UnclaimedEvents {
 
   /** Contexts have come to wait, in a partition in which events are unclaimed. */
   onWaiting(writes: readonly Write[]): void {
-    for (const { context } of writes) if (context.endedAt === null) void this.lookAt(context.id, context.indexKeys)
-  }
-
-  /** Offers a context, which has these index keys, what it may take. Never rejects. */
-  lookAt(id: ContextId, indexKeys: readonly string[]): Promise<void> {
-    return this.#lookUps.request(id, indexKeys)
+    for (const { context } of writes)
+      if (context.endedAt === null) void this.#lookUps.request(context.id, context.indexKeys)
   }
 
   /**
@@ -92,23 +110,13 @@ export class UnclaimedEvents {
     { ttl, eventId, event, input, untyped, tags, caller: { roles } }: SentToAll,
     { answer, receivedAt, receipt, write }: EndOfBroadcast,
   ): Promise<EventAnswer | null> {
-    const { transitions, executions, pending } = answer
-    if (ttl === null || transitions.length + executions.length + pending.length > 0) {
+    const told = unclaimedAnswer({ ttl, input }, { answer, receivedAt })
+    if (ttl === null || told === answer) {
       await write?.(answer, [])
       return answer
     }
-    if (Buffer.byteLength(JSON.stringify(input)) > MAX_INPUT_BYTES)
-      throw new FluxError({
-        kind: 'tooLarge',
-        detail: `an event that is to be kept may have an input of ${MAX_INPUT_BYTES} bytes`,
-      })
     const expiresAt = receivedAt + ttl
     const added = { eventId, event, input, untyped, tags, receivedAt, expiresAt, receipt, roles, claim: null }
-    const told: EventAnswer = {
-      ...answer,
-      message: `${answer.message}, kept for the first that waits for it`,
-      pending: [{ contextId: null, expiresAt }],
-    }
     await this.#requireRoom(added)
     if (!(await this.#unclaimed.add(added, write && ((rows) => write(told, rows))))) return null
     this.#lookUps.hurry()

@@ -6,8 +6,7 @@
 //    store has. New contexts have ids that no real one can have.
 // 3. Then the rehearsal goes on, message by message, as the engine would: a parent hears of the end of its child, a step
 //    whose outcome is assumed ends, and the earliest wake-up comes that is due at once, or up to the time assumed. So do
-//    the children and parents of contexts, also those that were there before. A context that comes to wait is offered
-//    the unclaimed events that fit.
+//    the children and parents of contexts, also those that were there before.
 // 4. It ends where none of that is left, or when it has made as many moves as it may.
 import { actionError } from '../../model/action-error.ts'
 import { MAX_SHOWN, type AssumedOutcome, type Assumptions } from '../../api/rehearsal.ts'
@@ -15,14 +14,12 @@ import { type ContextId, isFinished, MAX_LOG_ROWS, UNOWNED } from '../../model/c
 import { getOwn } from '../../model/json/value.ts'
 import { charactersOf } from '../../model/texts.ts'
 import { Turnstile } from '../../model/turnstile.ts'
-import type { RowSpace, RowWrite, StoredRow } from '../../model/rows.ts'
-import type { CommitRefusal, CommitRequest, RowQuery, Selection, Store, Write } from '../../ports/store.ts'
+import type { CommitRefusal, CommitRequest, Selection, Store, Write } from '../../ports/store.ts'
 import { NO_SIGNALS } from '../contexts/deps.ts'
 import type { Parts } from '../core/core.ts'
 import { drawnFrom } from '../idempotency/kept-answer.ts'
 import type { Input } from '../interpreter/decision.ts'
 import { isAt, stepOf, type StepAnswer } from '../interpreter/position.ts'
-import { UnclaimedEvents } from '../pending/unclaimed-events.ts'
 import { owedBy } from '../turn/answer.ts'
 import type { Slot } from '../turn/admission.ts'
 import type { Commits } from '../turn/commit.ts'
@@ -55,11 +52,9 @@ const WAKE = { type: 'WAKE' } as const
 export class Rehearsal {
   readonly mailboxes: Mailboxes
   readonly store: Store
-  readonly unclaimed: UnclaimedEvents
   readonly contexts = new Map<ContextId, RehearsedContext>()
   readonly clock: Parts['clock']
   readonly #parts: Parts
-  readonly #rows: ChangedRows
   /** One commit at a time. */
   readonly #commits = new Turnstile(1)
   readonly #assume: Assumptions
@@ -83,17 +78,12 @@ export class Rehearsal {
     this.#now = assume.now ?? clock.now()
     this.#until = assume.until ?? this.#now
     this.clock = { now: () => this.#now, after: (milliseconds, callback) => clock.after(milliseconds, callback) }
-    this.#rows = new ChangedRows(store)
     this.store = overlaid(store, {
-      commit: (request) =>
-        this.#commits.run(async () => (await this.#refusalOf(request)) ?? this.#rows.take(request.rows)),
-      readRow: (row) => this.#rows.read(row),
+      commit: (request) => this.#commits.run(async () => (await this.#refusalOf(request)) ?? { ok: true }),
       log: async (query) => {
         const added = this.contexts.get(query.id)?.log ?? []
         return added.length > 0 ? [...(await store.log(query)), ...added].slice(-query.limit) : store.log(query)
       },
-      listRows: (query) => this.#rows.list(query),
-      sweepRows: async () => 0,
       selectIds: async (query) => {
         const page = await store.selectIds(query)
         return { ...page, ids: page.ids.filter((id) => this.#fits(id, query)) }
@@ -122,7 +112,6 @@ export class Rehearsal {
       signals: NO_SIGNALS,
       maxCalls: Infinity,
     })
-    this.unclaimed = new UnclaimedEvents({ ...parts, store: this.store, clock: this.clock, mailboxes: this.mailboxes })
   }
 
   /** Whether it is the id of a context that would be started. */
@@ -158,7 +147,6 @@ export class Rehearsal {
     const parent = this.#told.shift()
     if (parent !== undefined) return { id: parent, input: WAKE, at: null }
     await this.#addRelatives()
-    await this.#offerUnclaimed()
     let first: Next | null = null
     for (const [id, context] of this.contexts) {
       const { record } = context.now
@@ -178,7 +166,7 @@ export class Rehearsal {
     // Those that are added have relatives, too.
     for (const { now } of this.contexts.values())
       for (const id of [now.record.child, now.record.parent?.id ?? null]) {
-        if (id === null || this.contexts.has(id) || this.#met.has(id)) continue
+        if (id === null || this.contexts.has(id) || this.#met.has(id) || this.#isSpent) continue
         this.#met.add(id)
         const opened = await loader.open(id, null).catch((error: unknown) => {
           if (!isUnreadable(error, log)) throw error
@@ -189,17 +177,6 @@ export class Rehearsal {
         this.#characters += charactersOf(texts)
         this.contexts.set(id, contextOf({ record, flux }, { record, flux, texts }))
       }
-  }
-
-  /** Offers unclaimed events to contexts that have moved, as the engine does after a commit. */
-  async #offerUnclaimed(): Promise<void> {
-    if ((await this.store.countRows({ space: 'lookups' })) === 0) return
-    for (const [id, context] of this.contexts) {
-      const { now, offered } = context
-      if (now === offered || isFinished(now.record.status)) continue
-      context.offered = now
-      await this.unclaimed.lookAt(id, indexKeysOf(now.record, now.flux))
-    }
   }
 
   /** The assumed end of what a context does; null: it does nothing, or none is assumed. */
@@ -239,7 +216,6 @@ export class Rehearsal {
       }
       const refusal = await this.#refusalOf({ writes, rows })
       if (refusal) return refusal
-      this.#rows.take(rows)
       for (const write of writes) {
         const tracked = work.contexts.get(write.context.id)
         if (tracked) this.#take(tracked, work.env, write)
@@ -316,49 +292,6 @@ function answerOf(outcome: AssumedOutcome, step: StepAnswer): Input {
   const { type = 'Error', message = '' } = outcome.error
   return { type: 'FAIL', error: actionError(type, message), ...step }
 }
-
-/** The rows of unclaimed events. Those of other spaces are not read again in a rehearsal. */
-const CHANGED_SPACES: ReadonlySet<RowSpace> = new Set(['held', 'lookups', 'marks'])
-
-/** Rows that commits would have changed, in place of those that the store has. */
-class ChangedRows {
-  readonly #store: Store
-  readonly #changed = new Map<string, StoredRow | null>()
-
-  constructor(store: Store) {
-    this.#store = store
-  }
-
-  take(rows: readonly RowWrite[] = []): { ok: true } {
-    for (const row of rows) {
-      const { partition, space, key, value, expiresAt } = row
-      if (!CHANGED_SPACES.has(space)) continue
-      this.#changed.set(placeOf(row), value === null ? null : { partition, key, value, expiresAt })
-    }
-    return { ok: true }
-  }
-
-  async read(row: RowPlace): Promise<StoredRow | null> {
-    const changed = this.#changed.get(placeOf(row))
-    return changed === undefined ? this.#store.readRow(row) : changed
-  }
-
-  /** Without rows that are new. */
-  async list(query: RowQuery): Promise<StoredRow[]> {
-    const { space, limit } = query
-    const rows = await this.#store.listRows({ ...query, limit: limit + this.#changed.size })
-    return rows
-      .flatMap((row) => {
-        const changed = this.#changed.get(placeOf({ ...row, space }))
-        return changed === undefined ? row : (changed ?? [])
-      })
-      .slice(0, limit)
-  }
-}
-
-type RowPlace = Parameters<Store['readRow']>[0]
-
-const placeOf = ({ partition, space, key }: RowPlace) => `${partition}:${space}:${key}`
 
 /** A store of which some methods are others. */
 const overlaid = (store: Store, others: Partial<Store>): Store =>

@@ -37,8 +37,6 @@ export interface RehearsedContext {
   isDone: boolean
   /** How often each state has acted, by name. */
   readonly acted: Map<string, number>
-  /** As it was when it was offered unclaimed events; null: it was not yet. */
-  offered: KnownContext | null
 }
 
 export const contextOf = (before: RehearsedContext['before'], now: KnownContext): RehearsedContext => ({
@@ -53,7 +51,6 @@ export const contextOf = (before: RehearsedContext['before'], now: KnownContext)
   isStopped: false,
   isDone: false,
   acted: new Map(),
-  offered: before?.record === now.record ? now : null,
 })
 
 /** Whether it is started, or has moved. */

@@ -1,11 +1,11 @@
 // What a rehearsal says is what happens: for random services and calls, each seed on every store. One seed alone:
-// `REHEARSED_SEED=17`.
+// `REHEARSED_SEED=17`; more of them: `REHEARSED_SEEDS=500`.
 import { describe, expect, test } from 'vitest'
 import { runs, storesOf } from '../../support/effort.ts'
 import { playSeed } from './agreement.ts'
 import { STAGES } from './stage.ts'
 
-const SEEDS = runs(500, 32)
+const SEEDS = runs(Number(process.env['REHEARSED_SEEDS'] ?? 96), 32)
 const SEEDS_A_TEST = 16
 const only = process.env['REHEARSED_SEED']
 const seeds = only === undefined ? Array.from({ length: SEEDS }, (_, seed) => seed) : [Number(only)]

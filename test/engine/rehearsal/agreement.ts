@@ -44,10 +44,11 @@ export async function playSeed(seed: number, kind: StageKind): Promise<number> {
   return foreseen
 }
 
-async function prepare({ make, functions, settle }: Stage, call: GeneratedCall) {
+async function prepare({ make, functions, settle, withdraw }: Stage, call: GeneratedCall) {
   functions.begin(functions.states)
   await make(call)
   await settle()
+  await withdraw()
 }
 
 function assumedOf(random: Random, { outcomes }: World, now: number): Assumed {
@@ -67,7 +68,7 @@ interface Rehearsing {
 }
 
 async function rehearseAndMake({ stage, call, assumed, about }: Rehearsing) {
-  const { functions, receiver, make, settle, views, dump, bench } = stage
+  const { functions, receiver, make, settle, withdraw, views, dump, bench } = stage
   const [before, stored] = [await views(), await dump()]
   functions.begin(Object.keys(assumed.steps ?? {}))
   receiver.sent.length = 0
@@ -102,6 +103,7 @@ async function rehearseAndMake({ stage, call, assumed, about }: Rehearsing) {
   const started = would.filter(({ contextId }) => contextId === null)
   const fresh = [...after.keys()].filter((id) => isNew(id) && !exempt.has(id))
   expectStarted(started, fresh, world, `${about}: started`)
+  await withdraw()
   return would.length
 }
 

@@ -127,6 +127,8 @@ export interface Stage {
   readonly make: (call: GeneratedCall, more?: object) => Promise<Outcome>
   /** All contexts, by id. */
   readonly views: () => Promise<ReadonlyMap<number, ContextView>>
+  /** Withdraws unclaimed events: contexts take them later, by commits of their own, which no rehearsal foresees. */
+  readonly withdraw: () => Promise<void>
   /** Lets all come to rest, while the clock stands still. */
   readonly settle: () => Promise<void>
   /** Moves the clock from one moment at which something happens to the next. `atEach`: what is done then. */
@@ -185,6 +187,10 @@ export async function openStage(kind: StageKind, world: World, seed: number): Pr
       const { contexts } = await bench.parts.store.select({ any: [[]], order: 'asc', limit: ALL })
       const views = await Promise.all(contexts.map(({ id: contextId }) => bench.getContext({ contextId })))
       return new Map(views.map((view) => [view.id, view]))
+    },
+    async withdraw() {
+      const pending = await bench.listPending({ limit: ALL })
+      for (const { contextId, eventId } of pending) if (contextId === null) await bench.withdraw({ eventId })
     },
     async advanceTo(end, atEach) {
       while (clock.now() < end) {
