@@ -109,6 +109,7 @@ export interface Request {
   readonly token?: string
   readonly prefer?: string
   readonly ifMatch?: string
+  readonly idempotencyKey?: string
 }
 
 export interface Answer {
@@ -160,7 +161,7 @@ export async function openLive(
     url: server.url,
     lines,
     revoke: (name) => revokeToken(tokens, name),
-    async call(method, path, { body, type, accept, token, prefer, ifMatch } = {}) {
+    async call(method, path, { body, type, accept, token, prefer, ifMatch, idempotencyKey } = {}) {
       const plain = typeof body === 'object' && !(body instanceof Uint8Array)
       const response = await fetch(server.url + path, {
         method,
@@ -171,6 +172,7 @@ export async function openLive(
           ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
           ...(prefer === undefined ? {} : { prefer }),
           ...(ifMatch === undefined ? {} : { 'if-match': ifMatch }),
+          ...(idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }),
         },
       })
       const text = await response.text()

@@ -160,6 +160,68 @@ describe('a rehearsal over HTTP', () => {
     )
   })
 
+  test('is not held, not accepted, and remembers no key', async () => {
+    const contextId = await started(live)
+    const held = await pay(live, contextId, { prefer: 'wait=30' }, '&dryRun=true')
+    expect(rehearsedIn(held)).not.toHaveProperty('context')
+    const toAll = { body: { event: 'hold' }, prefer: 'respond-async' }
+    const sent = await live.call('POST', '/flux-api/event?dryRun=true', toAll)
+    expect([sent.status, sent.headers.get('location')]).toEqual([200, null])
+    const idempotencyKey = randomUUID()
+    for (const [dry, replayed] of [
+      ['&dryRun=true', null],
+      ['', null],
+      ['', 'true'],
+      ['&dryRun=true', 'true'],
+    ] as const) {
+      const { status, headers } = await pay(live, contextId, { idempotencyKey }, dry)
+      expect([status, headers.get('idempotency-replayed')], dry).toEqual([200, replayed])
+    }
+  })
+
+  test('is of no line of a stream', async () => {
+    const contextId = await started(live)
+    const lines = [{ dryRun: true }, { assume: {} }].map((more) => ({ event: 'pay', contextId, ...more }))
+    const body = lines.map((line) => JSON.stringify(line)).join('\n')
+    const { text } = await live.call('POST', '/flux-api/events', { body, type: 'application/x-ndjson' })
+    expect([...text.matchAll(/"status":(\d+),"problem"/g)].map(([, status]) => status)).toEqual(['400', '400'])
+    const line = { body: JSON.stringify({ event: 'pay', contextId }), type: 'application/x-ndjson' }
+    const batch = {
+      body: JSON.stringify([
+        { specversion: '1.0', id: '1', source: '/shop', type: 'pay', fluxcontextid: `${contextId}` },
+      ]),
+      type: 'application/cloudevents-batch+json',
+    }
+    for (const [path, request] of [
+      ['events', line],
+      ['p/executes', { ...line, body: '{"fluxName":"Order"}' }],
+      ['event', batch],
+    ] as const)
+      expect((await live.call('POST', `/flux-api/${path}?dryRun=true`, request)).status, path).toBe(400)
+    expect((await viewOf(live, contextId)).json).toMatchObject({ currentState: 'Open', version: 1 })
+  })
+
+  test('is of a CloudEvent, too', async () => {
+    const contextId = await started(live)
+    const send = (query: string, ifMatch?: string) =>
+      live.call('POST', `/flux-api/event?contextId=${contextId}${query}`, {
+        type: 'application/cloudevents+json',
+        body: JSON.stringify({
+          specversion: '1.0',
+          id: randomUUID(),
+          source: '/shop',
+          type: 'pay',
+          data: { amount: 7 },
+        }),
+        ...(ifMatch !== undefined && { ifMatch }),
+      })
+    expect(rehearsedIn(await send('&dryRun=true')).would).toMatchObject([{ contextId, entered: ['Charge'] }])
+    expect((await send('', '"2"')).json).toMatchObject({ status: 412, version: 1 })
+    expect((await send('', '"1"')).status).toBe(200)
+    const batch = { type: 'application/cloudevents-batch+json', body: '[]', ifMatch: '*' }
+    expect((await live.call('POST', '/flux-api/event', batch)).status).toBe(400)
+  })
+
   test('is refused as its call, and what is assumed is checked', async () => {
     const contextId = await started(live)
     for (const [status, body] of [
@@ -263,6 +325,7 @@ describe('versions over HTTP', () => {
     for (const ifMatch of ['"1"', '*']) {
       for (const [target, body] of [
         ['/flux-api/p/execute', { fluxName: 'Order' }],
+        ['/flux-api/server/resume', {}],
         ['/flux-api/operations', { filter: {}, do: 'pause' }],
       ] as const)
         expect((await live.call('POST', target, { body, ifMatch })).status, target).toBe(400)
