@@ -68,19 +68,21 @@ interface Rehearsing {
 }
 
 async function rehearseAndMake({ stage, call, assumed, about }: Rehearsing) {
-  const { functions, receiver, make, settle, withdraw, views, dump, bench } = stage
+  const { functions, receiver, noted, make, settle, withdraw, views, dump, bench } = stage
   const [before, stored] = [await views(), await dump()]
   functions.begin(Object.keys(assumed.steps ?? {}))
   receiver.sent.length = 0
+  noted.length = 0
   const rehearsed = await make(call, { dryRun: true, assume: assumed })
   await bench.idle()
   expect(await dump(), `${about}: the store`).toBe(stored)
-  expect([functions.calls, receiver.sent], `${about}: effects`).toEqual([[], []])
+  expect([functions.calls, receiver.sent, noted], `${about}: effects`).toEqual([[], [], []])
   expect(await views(), `${about}: views`).toEqual(before)
 
   const made = await make(call)
   await settle()
   const would = 'answer' in rehearsed ? rehearsalAnswer.parse(rehearsed.answer).would : []
+  if (would.length > 0) expect(noted, `${about}: the stream`).toContain('a move')
   const named = new Set(would.flatMap(({ contextId }) => contextId ?? []))
   const release = async () => {
     while (functions.release(named)) await settle()

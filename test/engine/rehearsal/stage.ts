@@ -5,9 +5,11 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { ContextView } from '../../../src/api/contexts.ts'
+import { NO_SIGNALS } from '../../../src/engine/contexts/deps.ts'
 import { SYSTEM } from '../../../src/model/caller.ts'
 import { FluxError, type Failure } from '../../../src/model/failure.ts'
 import type { OutgoingWebhook, SendOutcome, WebhookSender } from '../../../src/ports/steps.ts'
+import { MoveRing } from '../../../src/store/lmdb/move-ring.ts'
 import { openLmdbStore } from '../../../src/store/lmdb/store.ts'
 import { openBench, type Bench, type BenchOptions, type Files } from '../../support/engine.ts'
 import { openRedis } from '../../support/redis-store.ts'
@@ -117,12 +119,41 @@ class Receiver implements WebhookSender {
   }
 }
 
+/** Notes what is told to the stream. */
+class NotedMoves extends MoveRing {
+  readonly #note: (what: string) => void
+
+  constructor(clock: SimulatedClock, note: (what: string) => void) {
+    super(clock)
+    this.#note = note
+  }
+
+  override get isActive(): boolean {
+    return true
+  }
+
+  override publish(): void {
+    this.#note('a move')
+  }
+}
+
+/** Signals that note what is counted. */
+const notedSignals = (note: (what: string) => void): typeof NO_SIGNALS =>
+  new Proxy(NO_SIGNALS, {
+    get(target, name) {
+      note(String(name))
+      return Reflect.get(target, name)
+    },
+  })
+
 export type Outcome = { readonly answer: object; readonly replayed: boolean } | { readonly failure: Failure }
 
 export interface Stage {
   readonly bench: Bench
   readonly functions: Functions
   readonly receiver: Receiver
+  /** What was counted, and told to the stream. */
+  readonly noted: string[]
   readonly dump: () => Promise<string>
   readonly make: (call: GeneratedCall, more?: object) => Promise<Outcome>
   /** All contexts, by id. */
@@ -157,10 +188,16 @@ export async function openStage(kind: StageKind, world: World, seed: number): Pr
     ...Object.fromEntries(world.services.map(({ fluxName, source }) => [`p/${fluxName}.flux`, source])),
   }
   const { options, dump, close } = await openStore(kind, clock, seed)
+  const noted: string[] = []
+  const note = (what: string) => {
+    noted.push(what)
+  }
   const bench = await openBench(files, {
     clock,
     isShared: true,
     webhookSender: receiver,
+    signals: notedSignals(note),
+    moves: new NotedMoves(clock, note),
     secrets: { HOOK: 'signs-the-webhooks-of-the-test' },
     ...options,
   })
@@ -172,6 +209,7 @@ export async function openStage(kind: StageKind, world: World, seed: number): Pr
     bench,
     functions,
     receiver,
+    noted,
     dump: () => dump?.() ?? dumpOf(bench.parts.store),
     settle,
     async make({ name: method, request }, more) {
