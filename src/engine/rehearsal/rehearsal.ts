@@ -14,7 +14,7 @@ import { type ContextId, isFinished, MAX_LOG_ROWS, UNOWNED } from '../../model/c
 import { getOwn } from '../../model/json/value.ts'
 import { charactersOf } from '../../model/texts.ts'
 import { Turnstile } from '../../model/turnstile.ts'
-import type { CommitRefusal, CommitRequest, Selection, Store, Write } from '../../ports/store.ts'
+import type { CommitRefusal, CommitRequest, Selection, SelectQuery, Store, Write } from '../../ports/store.ts'
 import { NO_SIGNALS } from '../contexts/deps.ts'
 import type { Parts } from '../core/core.ts'
 import { drawnFrom } from '../idempotency/kept-answer.ts'
@@ -86,7 +86,8 @@ export class Rehearsal {
       },
       selectIds: async (query) => {
         const page = await store.selectIds(query)
-        return { ...page, ids: page.ids.filter((id) => this.#fits(id, query)) }
+        const ids = page.ids.filter((id) => this.#fits(id, query))
+        return { ...page, ids: query.limit === 1 ? this.#newestOf(ids, query) : ids }
       },
     })
     const random =
@@ -246,6 +247,15 @@ export class Rehearsal {
     const { ids } = await this.store.selectIds({ any: [[key]], partition, order: 'desc', limit: 1 })
     const [id = own] = ids
     return id === own || writes.some(({ context }) => context.id === id) ? null : id
+  }
+
+  /** Who has a key: perhaps a context that has it only since the rehearsal began. */
+  #newestOf(found: readonly ContextId[], query: SelectQuery): readonly ContextId[] {
+    const own = [...this.contexts].flatMap(([id, { now }]) => {
+      const isMeant = now.record.key !== null && id % this.store.partitions === query.partition
+      return isMeant && this.#fits(id, query) ? [id] : []
+    })
+    return own.length > 0 ? [Math.max(...own, ...found)] : found
   }
 
   /** Whether a context that the store has found still fits, as it would be. */

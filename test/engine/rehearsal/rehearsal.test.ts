@@ -278,6 +278,20 @@ describe('a rehearsal', () => {
     expect(only(would).error?.fluxStackTrace).toEqual(error?.fluxStackTrace)
   })
 
+  test('lets one context have a key', async () => {
+    const bench = await open()
+    for (let started = 0; started < 2; started += 1) {
+      const contextId = await bench.run('Pay', { order: 'a' })
+      await bench.terminate({ contextId })
+    }
+    const again = { filter: { status: 'TERMINATED' }, do: 'retry' as const }
+    const rehearsed = await bench.startOperation({ ...again, dryRun: true })
+    expect(rehearsed).toMatchObject({ matched: 2, wouldMove: 1, wouldIgnore: 1, would: [{ key: 'a', to: 'Wait' }] })
+    const { operationId = '' } = await bench.startOperation(again)
+    await bench.advance(1000)
+    expect(await bench.getOperation({ operationId })).toMatchObject({ changed: 1, failed: 1 })
+  })
+
   test('keeps the rules for unclaimed events', async () => {
     const bench = await open()
     const help = { event: 'help', tags: ['o-a'], ttl: 3600 }
