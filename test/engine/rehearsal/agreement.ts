@@ -55,7 +55,7 @@ function assumedOf(random: Random, { outcomes }: World, now: number): Assumed {
   const steps = random.chance(0.15)
     ? undefined
     : Object.fromEntries(Object.entries(outcomes).filter(() => random.chance(0.9)))
-  const until = random.chance(0.4) ? now + random.pick([25_000, 700_000, 3_600_000]) : undefined
+  const until = random.chance(0.4) ? now + random.pick([25_000, 700_000, 1_900_000]) : undefined
   return { ...(steps && { steps }), ...(until !== undefined && { until }) }
 }
 
@@ -79,9 +79,10 @@ async function rehearseAndMake({ stage, call, assumed, about }: Rehearsing) {
   expect([functions.calls, receiver.sent, noted], `${about}: effects`).toEqual([[], [], []])
   expect(await views(), `${about}: views`).toEqual(before)
 
-  const made = await make(call)
-  await settle()
   const would = 'answer' in rehearsed ? rehearsalAnswer.parse(rehearsed.answer).would : []
+  const target = would.find(({ contextId }) => contextId !== null && contextId === call.request['contextId'])
+  const made = await make(call, target && { version: target.version })
+  await settle()
   if (would.length > 0) expect(noted, `${about}: the stream`).toContain('a move')
   const named = new Set(would.flatMap(({ contextId }) => contextId ?? []))
   const release = async () => {
