@@ -152,9 +152,11 @@ export class Rehearsal {
     for (const [id, context] of this.contexts) {
       const { record } = context.now
       if (context.isDone || isFinished(record.status)) continue
-      const input = this.#answerTo(context)
+      const { due, isPaused, lease } = record
+      // A step that became ready while its context was paused.
+      const isReady = lease?.owner === UNOWNED && !isPaused && hasChanged(context)
+      const input: Input | null = isReady ? { type: 'TAKE_OVER', owner: UNOWNED } : this.#answerTo(context)
       if (input) return { id, input, at: null }
-      const { due, isPaused } = record
       if (!isPaused && due !== null && due <= this.#until && due < (first?.at ?? Infinity))
         first = { id, input: WAKE, at: due }
     }

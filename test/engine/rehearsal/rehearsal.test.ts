@@ -247,6 +247,31 @@ describe('a rehearsal', () => {
     expect(only((await bench.pause({ contextId, dryRun: true })).would)).toMatchObject({ status: 'RUNNING' })
   })
 
+  test('has a step start that became ready while its context was paused', async () => {
+    const bench = await openBench({
+      'p/Parent.flux': {
+        states: [
+          { name: 'Ask', action: { type: 'invokeFlux', name: 'Kid' }, transitions: [{ to: 'Act' }] },
+          { name: 'Act', action: { type: 'invokeCode', className: 'fns', methodName: 'act' } },
+        ],
+      },
+      'p/Kid.flux': {
+        states: [{ name: 'Rest', waiting: true, transitions: [{ event: 'go', to: 'End' }] }, { name: 'End' }],
+      },
+      'p/fns.mjs': 'export const act = () => ({})\n',
+    })
+    const contextId = await bench.run('Parent')
+    await bench.pause({ contextId })
+    await bench.sendEvent({ event: 'go', contextId: contextId + 1 })
+    await bench.idle()
+    expect(await bench.getContext({ contextId })).toMatchObject({ currentState: 'Act', step: { startedAt: null } })
+    const resumed = only((await bench.resume({ contextId, dryRun: true })).would)
+    expect(resumed).toMatchObject({ status: 'RUNNING', steps: [{ state: 'Act', assumed: false }] })
+    const assume = { steps: { Act: [{ result: 1 }] } }
+    const ended = only((await bench.resume({ contextId, dryRun: true, assume })).would)
+    expect(ended).toMatchObject({ status: 'COMPLETED', steps: [{ state: 'Act', assumed: true }] })
+  })
+
   test('shows a child that starts and ends while its parent moves', async () => {
     const bench = await openBench({
       'p/Parent.flux': {
