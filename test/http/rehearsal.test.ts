@@ -174,25 +174,26 @@ describe('a rehearsal over HTTP', () => {
     expect(await viewOf(live, contextId)).toMatchObject({ json: { version: 1, paused: false, tags: [] } })
   })
 
-  test('is none where dryRun is false, and a body that was passed over before still is', async () => {
+  test('is none where dryRun is false, and a body that can not be meant is refused', async () => {
     const contextId = await started(live)
-    const junk = { body: 'junk', type: 'text/plain' }
     const tag = `/flux-api/context/tag?contextId=${contextId}&tag=x`
-    for (const query of ['', '&dryRun=false'])
-      for (const method of ['PUT', 'POST', 'DELETE']) {
-        const { status, json } = await live.call(method, tag + query, junk)
-        expect([status, Object.keys(Object(json))]).toEqual([200, ['message']])
-      }
-    expect((await live.call('PUT', `${tag}&dryRun=true`, junk)).status).toBe(415)
+    for (const method of ['PUT', 'POST', 'DELETE']) {
+      for (const body of [{ dryRun: true }, { assume: {} }, { tags: ['y'] }])
+        expect((await live.call(method, tag, { body })).status).toBe(400)
+      expect((await live.call(method, tag, { body: 'junk', type: 'text/plain' })).status).toBe(415)
+    }
+    expect((await viewOf(live, contextId)).json).toMatchObject({ version: 1, tags: [] })
+    for (const query of ['', '&dryRun=false']) {
+      const { status, json } = await live.call('PUT', tag + query, { body: {} })
+      expect([status, Object.keys(Object(json))]).toEqual([200, ['message']])
+    }
     expect((await live.call('PUT', `${tag}&dryRun=perhaps`)).status).toBe(400)
     expect((await pay(live, contextId, { body: { event: 'hold', assume: {} } })).json).toMatchObject({
       status: 400,
       detail: 'assume must be given with dryRun',
     })
-    expect((await viewOf(live, contextId)).json).toMatchObject({ version: 5, tags: [] })
-    expect((await live.call('DELETE', `/flux-api/terminate?contextId=${contextId}&dryRun=false`, junk)).status).toBe(
-      200,
-    )
+    expect((await viewOf(live, contextId)).json).toMatchObject({ version: 2, tags: ['x'] })
+    expect((await live.call('DELETE', `/flux-api/terminate?contextId=${contextId}&dryRun=false`)).status).toBe(200)
   })
 
   test('hides what views hide', async () => {

@@ -456,6 +456,64 @@ describe('a rehearsal', () => {
   })
 })
 
+test('the pointers of what changes are as long as its names, once', async () => {
+  const bench = await openBench({
+    'p/S.flux': {
+      input: [{ name: 'data', type: 'object' }],
+      states: [{ name: 'w', waiting: true, transitions: [{ event: 'e', to: 'w' }] }],
+    },
+  })
+  const data = { ['~'.repeat(50_000)]: Object.fromEntries(Array.from({ length: 200 }, (_, index) => [index, index])) }
+  const answer = await bench.execute({ package: 'p', fluxName: 'S', input: { data }, dryRun: true })
+  expect(JSON.stringify(answer).length).toBeLessThan(110_000)
+})
+
+test('a rehearsal says of each context that it was stopped', async () => {
+  const assume = { steps: { Again: [{ result: {} }] } }
+  const loops = await openBench({
+    'p/L.flux': {
+      states: [
+        { name: 'w', waiting: true, transitions: [{ event: 'go', to: 'Again' }] },
+        {
+          name: 'Again',
+          action: { type: 'invokeCode', className: 'l', methodName: 'f' },
+          transitions: [{ to: 'Again' }],
+        },
+      ],
+    },
+    'p/l.mjs': 'export const f = () => ({})',
+  })
+  await Promise.all([loops.run('L'), loops.run('L')])
+  const { would } = await loops.sendEvent({ event: 'go', dryRun: true, assume })
+  expect(would?.map(({ stopped }) => stopped)).toEqual(['moves', 'moves'])
+})
+
+test('arguments of a step that are sensitive elsewhere are hidden', async () => {
+  const bench = await openBench({
+    'p/S.flux': {
+      input: [{ name: 'pin', type: 'integer', sensitive: true }],
+      states: [
+        {
+          name: 'Act',
+          action: {
+            type: 'invokeCode',
+            className: 'l',
+            methodName: 'f',
+            inputs: [
+              { from: ['pin'], to: ['p'] },
+              { type: 'set', expression: '7', evaluate: true, to: ['q'] },
+            ],
+          },
+        },
+      ],
+    },
+    'p/l.mjs': 'export const f = () => ({})',
+  })
+  const { would } = await bench.execute({ package: 'p', fluxName: 'S', input: { pin: 4711 }, dryRun: true })
+  expect(JSON.stringify(would)).not.toContain('4711')
+  expect(only(would).steps).toMatchObject([{ state: 'Act', arguments: { p: '[redacted]', q: 7 } }])
+})
+
 describe('a version', () => {
   test('lets one of many calls at once have its effect', async () => {
     const bench = await open()
@@ -485,6 +543,11 @@ describe('a version', () => {
     await expect(bench.sendEvent({ event: 'pay', key: 'new', orStart, ...other })).rejects.toMatchObject({
       failure: { kind: 'notFound' },
     })
+    await expect(bench.sendEvent({ event: 'pay', key: 'new', orStart, version: '*' })).rejects.toMatchObject({
+      failure: { kind: 'notFound' },
+    })
+    const early = { event: 'later', key: 'a', orStart: { fluxName: 'Pay', input: { order: 'a' } } }
+    await expect(bench.sendEvent({ ...early, ...other })).rejects.toMatchObject(mismatch)
     await expect(bench.sendEvent({ event: 'pay', ...other })).rejects.toMatchObject({ failure: { kind: 'malformed' } })
     expect(await bench.addTags({ contextId, tag: ['t'], version: 1 })).toMatchObject({
       message: "added 't' to context 1",
