@@ -54,8 +54,6 @@ export interface Call<R extends z.ZodType = z.ZodType, A extends z.ZodType = z.Z
   readonly takesKey: boolean
   /** Whether it takes the header `If-Match`; in process it has the field `version`. */
   readonly takesVersion: boolean
-  /** Whether its body has only what is assumed of a rehearsal. */
-  readonly hasBodyForRehearsals: boolean
   /** Schema of all fields together, as callers in process give them. */
   readonly request: R
   readonly fields: ReadonlySet<string>
@@ -107,7 +105,6 @@ export function describeCall<
     body: body ?? null,
     takesKey: 'idempotencyKey' in shape,
     takesVersion: 'version' in shape,
-    hasBodyForRehearsals: Object.keys(body ?? {}).join() === 'assume',
     request: together ? z.object(shape).superRefine(together) : z.object(shape),
     fields: new Set(Object.keys(shape)),
     problems: [...problems, ...(body ? [413, 415] : []), ...(CONTENT.some((field) => field in shape) ? [422] : [])],

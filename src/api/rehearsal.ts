@@ -17,7 +17,7 @@ export type AssumedOutcome =
   | { readonly result: Json }
   | { readonly error: { readonly type?: string | undefined; readonly message?: string | undefined } }
 
-/** Not by a schema of its own: a body may have very many. */
+/** No schema: a body may have very many, and a fault for each. */
 function isOutcome(given: unknown): given is AssumedOutcome {
   if (!isObject(given) || Object.keys(given).length !== 1) return false
   const { result, error } = given
@@ -26,13 +26,16 @@ function isOutcome(given: unknown): given is AssumedOutcome {
   return typeof type === 'string' && typeof message === 'string' && Object.keys(others).length === 0
 }
 
-const outcome = z
-  .custom<AssumedOutcome>(isOutcome, 'must be { result } or { error: { type, message } }')
-  .meta({ type: 'object', description: '`{ result }`, or `{ error: { type, message } }`' })
+const outcomes = z
+  .custom<readonly AssumedOutcome[]>(
+    (given) => Array.isArray(given) && given.length > 0 && given.every(isOutcome),
+    'must be a list of { result } or { error: { type, message } }',
+  )
+  .meta({ type: 'array', items: { type: 'object' }, minItems: 1 })
 
 const assumed = z.strictObject({
   steps: z
-    .record(text, z.array(outcome, 'must be a list').min(1, 'must not be empty'))
+    .record(text, outcomes)
     .optional()
     .describe('By state: how each attempt of its step ends, in order; the last one stays. For a child: its outputs'),
   now: moment('The time that is assumed'),
@@ -48,10 +51,10 @@ export const assume = orNull(assumed).describe(
 export type Assumptions = z.output<typeof assumed>
 
 /** In process alone: HTTP has the header `If-Match`. */
-export const version = countField(
-  1,
-  'The version that the context must have, else the call is refused as `versionMismatch`',
-).optional()
+export const version = z
+  .union([z.literal('*'), countField(1, '')])
+  .optional()
+  .describe('The version that the context must have; `*`: any. Else the call is refused as `versionMismatch`')
 
 const started = z.object({
   state: text,

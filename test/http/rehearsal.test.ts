@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { validateXML } from 'xmllint-wasm'
+import { z } from 'zod'
 import { rehearsalAnswer } from '../../src/api/rehearsal.ts'
 import { xmlSchema } from '../../src/http/docs/xsd.ts'
 import { storesOf } from '../support/effort.ts'
@@ -42,6 +43,40 @@ const ORDER = {
     },
     { name: 'Late' },
     { name: 'Done' },
+  ],
+}
+const set = (to: string, expression: string) => ({ type: 'set', expression, evaluate: true, to: [to] })
+/** It copies what is secret to wherever it can. */
+const HOOK = {
+  webhooks: [{ urlPath: '/hook', httpMethods: ['POST'] }],
+  onEnd: { url: 'http://x.example/${card}', secret: '$secrets.HOOK' },
+  input: [{ name: 'card', sensitive: true }],
+  output: [{ name: 'token' }, { name: 'all', type: 'any' }],
+  states: [
+    { name: 'Open', waiting: true, transitions: [{ event: 'copy', to: 'Copy' }] },
+    {
+      name: 'Copy',
+      action: {
+        lines: [set('token', '$request.headers.authorization'), set('all', '[$request]')],
+      },
+      transitions: [{ to: 'Call' }],
+    },
+    {
+      name: 'Call',
+      action: {
+        type: 'invokeCode',
+        className: 'fns',
+        methodName: 'charge',
+        inputs: [set('card', 'card'), set('token', '`x ${token}`'), set('key', '$secrets.HOOK')],
+      },
+      transitions: [{ to: 'Child' }],
+    },
+    {
+      name: 'Child',
+      action: { type: 'invokeFlux', name: 'Order', inputs: [set('id', 'token')] },
+      transitions: [{ to: 'End' }],
+    },
+    { name: 'End' },
   ],
 }
 const SERVICES = {
@@ -139,25 +174,53 @@ describe('a rehearsal over HTTP', () => {
     expect(await viewOf(live, contextId)).toMatchObject({ json: { version: 1, paused: false, tags: [] } })
   })
 
-  test('is none where dryRun is false, and a body that was passed over before still is', async () => {
+  test('is none where dryRun is false, and a body that can not be meant is refused', async () => {
     const contextId = await started(live)
-    const junk = { body: 'junk', type: 'text/plain' }
     const tag = `/flux-api/context/tag?contextId=${contextId}&tag=x`
-    for (const query of ['', '&dryRun=false'])
-      for (const method of ['PUT', 'POST', 'DELETE']) {
-        const { status, json } = await live.call(method, tag + query, junk)
-        expect([status, Object.keys(Object(json))]).toEqual([200, ['message']])
-      }
-    expect((await live.call('PUT', `${tag}&dryRun=true`, junk)).status).toBe(415)
+    for (const method of ['PUT', 'POST', 'DELETE']) {
+      for (const body of [{ dryRun: true }, { assume: {} }, { tags: ['y'] }])
+        expect((await live.call(method, tag, { body })).status).toBe(400)
+      expect((await live.call(method, tag, { body: 'junk', type: 'text/plain' })).status).toBe(415)
+    }
+    expect((await viewOf(live, contextId)).json).toMatchObject({ version: 1, tags: [] })
+    for (const query of ['', '&dryRun=false']) {
+      const { status, json } = await live.call('PUT', tag + query, { body: {} })
+      expect([status, Object.keys(Object(json))]).toEqual([200, ['message']])
+    }
     expect((await live.call('PUT', `${tag}&dryRun=perhaps`)).status).toBe(400)
     expect((await pay(live, contextId, { body: { event: 'hold', assume: {} } })).json).toMatchObject({
       status: 400,
       detail: 'assume must be given with dryRun',
     })
-    expect((await viewOf(live, contextId)).json).toMatchObject({ version: 5, tags: [] })
-    expect((await live.call('DELETE', `/flux-api/terminate?contextId=${contextId}&dryRun=false`, junk)).status).toBe(
-      200,
-    )
+    expect((await viewOf(live, contextId)).json).toMatchObject({ version: 2, tags: ['x'] })
+    expect((await live.call('DELETE', `/flux-api/terminate?contextId=${contextId}&dryRun=false`)).status).toBe(200)
+  })
+
+  test('hides what views hide', async () => {
+    const hook = `whsec_${Buffer.from('the secret of the hook itself').toString('base64')}`
+    const secrets = { ACTORFLUX_SECRET_HOOK: hook }
+    const own = await openLive(secrets, { ...SERVICES, 'p/Hook.flux': HOOK })
+    const answer = await fetch(`${own.url}/api/hook?card=1234-5678-9012`, {
+      method: 'POST',
+      headers: { authorization: 'Bearer of-this-very-token' },
+    })
+    expect(answer.status, await answer.text()).toBe(202)
+    const [view] = z.array(z.object({ id: z.number() })).parse((await own.call('GET', '/flux-api/contexts')).json)
+    const rehearsed = async (steps: object) => {
+      const body = { event: 'copy', assume: { steps } }
+      const told = await own.call('POST', `/flux-api/event?contextId=${view?.id}&dryRun=true`, { body })
+      for (const secret of ['of-this-very-token', hook]) expect(told.text).not.toContain(secret)
+      return rehearsedIn(told).would
+    }
+    const [waiting, child] = await rehearsed({ Call: [{ result: 1 }] })
+    expect(waiting).toMatchObject({ to: 'Child', children: [{ input: { id: '[redacted]' } }] })
+    expect(waiting?.steps).toMatchObject([
+      { arguments: { card: '[redacted]', token: 'x [redacted]', key: '[redacted]' }, assumed: true },
+    ])
+    expect(waiting?.changed).toContainEqual({ pointer: '/output/token', from: null, to: '[redacted]' })
+    expect(child?.changed).toEqual([{ pointer: '/input/id', from: null, to: '[redacted]' }])
+    const [ended] = await rehearsed({ Call: [{ result: 1 }], Child: [{ result: {} }] })
+    expect(ended).toMatchObject({ status: 'COMPLETED', onEnd: 'http://x.example/[redacted]' })
   })
 
   test('is not held, not accepted, and remembers no key', async () => {

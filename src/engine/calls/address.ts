@@ -128,7 +128,8 @@ export async function sendTo(
   for (let followed = 0; ; followed += 1) {
     const outcome = await post(id)
     if (!outcome.failure) return outcome
-    const isOver = address.key !== undefined && isFinished(outcome.record.status) && followed < MAX_FOLLOWED
+    const isOther = outcome.failure.kind === 'versionMismatch'
+    const isOver = !isOther && address.key !== undefined && isFinished(outcome.record.status) && followed < MAX_FOLLOWED
     const next = isOver ? await contextIdOf(env, address, 'invoke') : id
     if (next === id) return outcome
     id = next

@@ -46,8 +46,9 @@ export function rehearse<A extends object>(
     await rehearsal.goOn()
     // Relatives of a context may be of services that the caller may not read.
     const readable = [...rehearsal.contexts].filter(([, { now }]) => isReadable(env)(now.flux))
-    const would = wouldOf(new Map(readable))
-    const whole = withoutNewIds({ ...answer, dryRun: true as const, ...counts, would }, (id) => rehearsal.isNew(id))
+    const isNew = (id: number) => rehearsal.isNew(id)
+    const would = await wouldOf(new Map(readable), isNew)
+    const whole = { ...withoutNewIds(answer, isNew), dryRun: true as const, ...counts, would }
     return { answer: whole, rehearsed: true, ...(replayed && { replayed }) }
   })
 }

@@ -64,7 +64,8 @@ export async function sendEvent(
           options.onPlaced?.()
           return posted
         }
-        if (start === null) return sendTo(env, address, postTo)
+        // Where a version is named, the context must be there.
+        if (start === null || sent.version !== undefined) return sendTo(env, address, postTo)
         return sendOrStart(env, sent, { address, start, rows, webhook: options.webhook }, postTo)
       })
     }
@@ -127,8 +128,8 @@ function sentOf(env: CallEnv, request: CheckedCall<'sendEvent'>) {
     isKept: given !== null || request.receipt === true,
     /** null: it is for all that wait for it. */
     address: contextId === undefined && key === undefined ? null : { contextId, key, ...service },
-    /** How a context is started if none has the key; null: none is, as where a version is named. */
-    start: version === undefined ? start : null,
+    /** How a context is started if none has the key; null: none is. */
+    start,
     version,
     /** Milliseconds; null: its sender says nothing of it. */
     ttl: ttl == null ? null : ttl * 1000,

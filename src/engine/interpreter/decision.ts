@@ -11,8 +11,8 @@ import type { Happening, ReducerEnv } from './turn-state.ts'
 /** A message of a call to one context. */
 interface OfCall {
   readonly caller: Caller
-  /** The version that the context must have; left out: any. */
-  readonly version?: number | undefined
+  /** The version that the context must have; left out, or `*`: any. */
+  readonly version?: number | '*' | undefined
 }
 
 /** A message to a context, as the interpreter sees it. */

@@ -365,7 +365,7 @@ interface Sent {
   readonly operationId?: string
   readonly traceparent?: string | undefined
   /** See `Input`. */
-  readonly version?: number | undefined
+  readonly version?: number | '*' | undefined
   /** The position that the caller saw. In an operation, the mark of the context keeps it from being retried twice. */
   readonly seen?: { readonly epoch: number; readonly attempt: number }
 }

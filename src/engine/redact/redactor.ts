@@ -97,6 +97,12 @@ export function redactorOf(record: Redacted, flux: CompiledFlux) {
 
     request: (request: JsonObject): Json => data.json(redactRequest(request).shown),
 
+    /** Data that is declared nowhere: values that are sensitive elsewhere are hidden, too. */
+    undeclared(data: Json): Json {
+      const hidden = new Set<Json>(flux.isSensitive ? sensitiveValues(record, flux) : [])
+      return mapJson(this.logged.json(data), (value) => (hidden.has(value) ? REDACTED : value))
+    },
+
     error(error: FluxException): NonNullable<ContextView['error']> {
       const shown: FluxException = {
         ...this.logged.error(error),
@@ -111,7 +117,8 @@ export function redactorOf(record: Redacted, flux: CompiledFlux) {
 
     /** For errors and lines of the log, which may quote values of sensitive properties, too. */
     get logged(): SecretRedactor {
-      logged ??= flux.isSensitive ? SecretRedactor.of([...secrets, ...sensitiveTexts(record, flux)]) : data
+      const texts = () => sensitiveValues(record, flux).filter((value) => typeof value === 'string')
+      logged ??= flux.isSensitive ? SecretRedactor.of([...secrets, ...texts()]) : data
       return logged
     },
   }
@@ -136,11 +143,12 @@ function valueShown(property: Property | undefined, value: Json, hide: (value: J
   return Array.isArray(value) ? value.map(shown) : shown(value)
 }
 
-function sensitiveTexts({ input, output, states }: Redacted, flux: CompiledFlux): readonly string[] {
-  const texts: string[] = []
+/** Texts and numbers: what is null, true or false is no secret. */
+function sensitiveValues({ input, output, states }: Redacted, flux: CompiledFlux): readonly (string | number)[] {
+  const values: (string | number)[] = []
   const collect = (value: Json): Json =>
     mapJson(value, (item) => {
-      if (typeof item === 'string') texts.push(item)
+      if (typeof item === 'string' || typeof item === 'number') values.push(item)
       return item
     })
   fieldsShown(flux.input, input, collect)
@@ -150,5 +158,5 @@ function sensitiveTexts({ input, output, states }: Redacted, flux: CompiledFlux)
     fieldsShown(state.input, data?.input ?? {}, collect)
     fieldsShown(state.output, data?.output ?? {}, collect)
   }
-  return texts
+  return values
 }

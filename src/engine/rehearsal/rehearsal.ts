@@ -12,7 +12,7 @@ import { actionError } from '../../model/action-error.ts'
 import { MAX_SHOWN, type AssumedOutcome, type Assumptions } from '../../api/rehearsal.ts'
 import { type ContextId, isFinished, MAX_LOG_ROWS, UNOWNED } from '../../model/context.ts'
 import { getOwn } from '../../model/json/value.ts'
-import { charactersOf } from '../../model/texts.ts'
+import { breathe, charactersOf } from '../../model/texts.ts'
 import { Turnstile } from '../../model/turnstile.ts'
 import type { CommitRefusal, CommitRequest, Selection, SelectQuery, Store, Write } from '../../ports/store.ts'
 import { NO_SIGNALS } from '../contexts/deps.ts'
@@ -36,6 +36,8 @@ const MAX_STEPS = 60_000_000
 /** Contexts, and their characters, that are remembered. */
 const MAX_CONTEXTS = 1000
 const MAX_CHARACTERS = 8 * 1024 * 1024
+/** Characters of the data that all turns change. */
+const MAX_WRITTEN = 64 * 1024 * 1024
 /** Contexts that would be started, at most. */
 const MAX_NEW = 2 ** 20
 
@@ -69,6 +71,9 @@ export class Rehearsal {
   #steps = 0
   readonly #ids = new Set<ContextId>()
   #characters = 0
+  #written = 0
+  /** Characters of contexts that may be remembered. */
+  #room = MAX_CHARACTERS
   #isGoingOn = false
 
   constructor(parts: Parts, assume: Assumptions) {
@@ -124,10 +129,11 @@ export class Rehearsal {
   async goOn(): Promise<void> {
     await this.mailboxes.idle()
     this.#isGoingOn = true
+    this.#room += this.#characters
     for (let next = await this.#next(); next !== null; next = await this.#next()) {
       const context = this.contexts.get(next.id)
       if (this.#isSpent) {
-        if (context) context.isStopped = true
+        for (const each of this.contexts.values()) each.isStopped = this.#mayGoOn(each)
         return
       }
       this.#now = Math.max(this.#now, next.at ?? this.#now)
@@ -139,8 +145,13 @@ export class Rehearsal {
   }
 
   get #isSpent() {
-    const isFull = this.contexts.size >= MAX_CONTEXTS || this.#characters >= MAX_CHARACTERS
-    return isFull || this.#moves >= MAX_MOVES || this.#steps >= MAX_STEPS
+    const isFull = this.contexts.size >= MAX_CONTEXTS || this.#characters >= this.#room
+    return isFull || this.#moves >= MAX_MOVES || this.#steps >= MAX_STEPS || this.#written >= MAX_WRITTEN
+  }
+
+  /** Whether it would go on, if the rehearsal did. */
+  #mayGoOn({ now: { record } }: RehearsedContext) {
+    return record.status === 'RUNNING' || (record.due !== null && record.due <= this.#until)
   }
 
   /** What would happen next. */
@@ -152,9 +163,11 @@ export class Rehearsal {
     for (const [id, context] of this.contexts) {
       const { record } = context.now
       if (context.isDone || isFinished(record.status)) continue
-      const input = this.#answerTo(context)
+      const { due, isPaused, lease } = record
+      // A step that became ready while its context was paused.
+      const isReady = lease?.owner === UNOWNED && !isPaused && hasChanged(context)
+      const input: Input | null = isReady ? { type: 'TAKE_OVER', owner: UNOWNED } : this.#answerTo(context)
       if (input) return { id, input, at: null }
-      const { due, isPaused } = record
       if (!isPaused && due !== null && due <= this.#until && due < (first?.at ?? Infinity))
         first = { id, input: WAKE, at: due }
     }
@@ -218,6 +231,9 @@ export class Rehearsal {
       const refusal = await this.#refusalOf({ writes, rows })
       if (refusal) return refusal
       for (const write of writes) {
+        const written = charactersOf(write.context.parts, write.changed)
+        this.#written += written
+        await breathe(written, 'acting')
         const tracked = work.contexts.get(write.context.id)
         if (tracked) this.#take(tracked, work.env, write)
       }

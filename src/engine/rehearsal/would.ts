@@ -5,6 +5,7 @@ import { type ContextId, type ContextRecord, dataKey } from '../../model/context
 import { escapedKey } from '../../model/failure.ts'
 import { getOwn, isObject, setOwn, type Json, type JsonObject } from '../../model/json/value.ts'
 import { sizeOf } from '../../model/json/weight.ts'
+import { breathe, charactersOf } from '../../model/texts.ts'
 import { REDACTED } from '../../model/secret-names.ts'
 import { argumentsWithSecrets } from '../../model/secret-reference.ts'
 import { redactorOf } from '../redact/redactor.ts'
@@ -70,20 +71,24 @@ export function stepShown(record: ContextRecord, flux: CompiledFlux): Would['ste
     kind: action?.type ?? '',
     className: action?.code?.className ?? null,
     methodName: action?.code?.methodName ?? null,
-    arguments: cut(redactorOf(record, flux).logged.json(whole)).value,
+    arguments: cut(redactorOf(record, flux).undeclared(whole)).value,
     assumed: false,
   }
 }
 
-/** What would become of the contexts, in the order of their ids; new ones come last. */
-export function wouldOf(contexts: Contexts): Would[] {
+/**
+ * What would become of the contexts, in the order of their ids; new ones, for whose ids `isNew` is true, come last. Others
+ * are served between them.
+ */
+export async function wouldOf(contexts: Contexts, isNew: (id: number) => boolean): Promise<Would[]> {
   const would: Would[] = []
   const sorted = [...contexts].sort(([one], [other]) => one - other)
   let left = MAX_ANSWER_CHARACTERS
   for (const [, context] of sorted) {
     if (would.length >= MAX_SHOWN || left <= 0) break
     if (context.isAssumed || !hasChanged(context)) continue
-    const entry = entryOf(context, contexts)
+    await breathe(charactersOf(context.now.texts))
+    const entry = withoutNewIds(entryOf(context, contexts), isNew)
     left -= sizeOf(entry, left)
     would.push(entry)
   }
@@ -159,7 +164,8 @@ function changesOf(before: JsonObject, after: JsonObject): Would['changed'] {
   const changes: Would['changed'] = []
   const compare = (from: Json | undefined, to: Json | undefined, pointer: string) => {
     if (changes.length >= MAX_ENTRIES) return
-    if (isObject(to) && (isObject(from) || (from === undefined && pointer.split('/').length <= WHOLE_DEPTH))) {
+    const isNamed = isObject(from) || (from === undefined && pointer.split('/').length <= WHOLE_DEPTH)
+    if (isObject(to) && isNamed && pointer.length <= MAX_VALUE_CHARACTERS) {
       const old = isObject(from) ? from : {}
       for (const name of new Set([...Object.keys(old), ...Object.keys(to)]))
         compare(getOwn(old, name), getOwn(to, name), `${pointer}/${escapedKey(name)}`)

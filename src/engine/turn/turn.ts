@@ -82,7 +82,7 @@ export function runTurn(id: ContextId, messages: readonly Input[], atHand: Known
 /** Why a message is refused that names another version than the context has; null: it isn't. */
 function otherVersion({ before, record, flux }: TrackedContext, message: Input): Applied | null {
   const wanted = 'version' in message ? message.version : undefined
-  if (wanted === undefined || !('caller' in message)) return null
+  if (wanted === undefined || wanted === '*' || !('caller' in message)) return null
   // A caller that may not change the context learns nothing of it.
   if (flux.secured && denial(message.caller, 'invoke')) return null
   // The commit of what was decided before in this turn gives it the next one.

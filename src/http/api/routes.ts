@@ -262,9 +262,7 @@ function addCall<R extends z.ZodType, A extends object>(
     if (call.takesKey) fields['idempotencyKey'] = idempotencyKeyOf(c)
     if (call.method !== 'GET') noteVersion(c, call, fields)
     if (prefer) Object.assign(fields, prefer(c))
-    const lacksBody =
-      call.mayLackBody === true && (!hasBody(c) || (call.hasBodyForRehearsals && fields['dryRun'] !== true))
-    const isBare = call.body === null || lacksBody
+    const isBare = call.body === null || (call.mayLackBody === true && !hasBody(c))
     const hold = isBare ? null : inFlight.hold()
     try {
       const request = reader.finish(fields, hold && (await readBody(c, parts, hold)))

@@ -93,13 +93,13 @@ export function idempotencyKeyOf(c: Context<Env>): string | undefined {
 }
 
 /**
- * The version in the header `If-Match` (RFC 9110, 13.1.1), one entity tag, which a proxy may have made weak; undefined:
- * none was sent, or `*`, since a context that is not there is not found in any case.
+ * The version in the header `If-Match` (RFC 9110, 13.1.1): `*`, or one entity tag, which a proxy may have made weak;
+ * undefined: none was sent.
  * @throws FluxError `malformed`
  */
-export function ifMatchOf(c: Context<Env>): number | undefined {
+export function ifMatchOf(c: Context<Env>): number | '*' | undefined {
   const header = headerOf(c, 'if-match')
-  if (header === undefined || header === '*') return undefined
+  if (header === undefined || header === '*') return header
   const [, version] = /^(?:W\/)?"([1-9]\d{0,14})"$/.exec(header) ?? []
   if (version === undefined) throw malformed('If-Match must be the ETag of a context')
   return Number(version)

@@ -247,6 +247,31 @@ describe('a rehearsal', () => {
     expect(only((await bench.pause({ contextId, dryRun: true })).would)).toMatchObject({ status: 'RUNNING' })
   })
 
+  test('has a step start that became ready while its context was paused', async () => {
+    const bench = await openBench({
+      'p/Parent.flux': {
+        states: [
+          { name: 'Ask', action: { type: 'invokeFlux', name: 'Kid' }, transitions: [{ to: 'Act' }] },
+          { name: 'Act', action: { type: 'invokeCode', className: 'fns', methodName: 'act' } },
+        ],
+      },
+      'p/Kid.flux': {
+        states: [{ name: 'Rest', waiting: true, transitions: [{ event: 'go', to: 'End' }] }, { name: 'End' }],
+      },
+      'p/fns.mjs': 'export const act = () => ({})\n',
+    })
+    const contextId = await bench.run('Parent')
+    await bench.pause({ contextId })
+    await bench.sendEvent({ event: 'go', contextId: contextId + 1 })
+    await bench.idle()
+    expect(await bench.getContext({ contextId })).toMatchObject({ currentState: 'Act', step: { startedAt: null } })
+    const resumed = only((await bench.resume({ contextId, dryRun: true })).would)
+    expect(resumed).toMatchObject({ status: 'RUNNING', steps: [{ state: 'Act', assumed: false }] })
+    const assume = { steps: { Act: [{ result: 1 }] } }
+    const ended = only((await bench.resume({ contextId, dryRun: true, assume })).would)
+    expect(ended).toMatchObject({ status: 'COMPLETED', steps: [{ state: 'Act', assumed: true }] })
+  })
+
   test('shows a child that starts and ends while its parent moves', async () => {
     const bench = await openBench({
       'p/Parent.flux': {
@@ -431,6 +456,64 @@ describe('a rehearsal', () => {
   })
 })
 
+test('the pointers of what changes are as long as its names, once', async () => {
+  const bench = await openBench({
+    'p/S.flux': {
+      input: [{ name: 'data', type: 'object' }],
+      states: [{ name: 'w', waiting: true, transitions: [{ event: 'e', to: 'w' }] }],
+    },
+  })
+  const data = { ['~'.repeat(50_000)]: Object.fromEntries(Array.from({ length: 200 }, (_, index) => [index, index])) }
+  const answer = await bench.execute({ package: 'p', fluxName: 'S', input: { data }, dryRun: true })
+  expect(JSON.stringify(answer).length).toBeLessThan(110_000)
+})
+
+test('a rehearsal says of each context that it was stopped', async () => {
+  const assume = { steps: { Again: [{ result: {} }] } }
+  const loops = await openBench({
+    'p/L.flux': {
+      states: [
+        { name: 'w', waiting: true, transitions: [{ event: 'go', to: 'Again' }] },
+        {
+          name: 'Again',
+          action: { type: 'invokeCode', className: 'l', methodName: 'f' },
+          transitions: [{ to: 'Again' }],
+        },
+      ],
+    },
+    'p/l.mjs': 'export const f = () => ({})',
+  })
+  await Promise.all([loops.run('L'), loops.run('L')])
+  const { would } = await loops.sendEvent({ event: 'go', dryRun: true, assume })
+  expect(would?.map(({ stopped }) => stopped)).toEqual(['moves', 'moves'])
+})
+
+test('arguments of a step that are sensitive elsewhere are hidden', async () => {
+  const bench = await openBench({
+    'p/S.flux': {
+      input: [{ name: 'pin', type: 'integer', sensitive: true }],
+      states: [
+        {
+          name: 'Act',
+          action: {
+            type: 'invokeCode',
+            className: 'l',
+            methodName: 'f',
+            inputs: [
+              { from: ['pin'], to: ['p'] },
+              { type: 'set', expression: '7', evaluate: true, to: ['q'] },
+            ],
+          },
+        },
+      ],
+    },
+    'p/l.mjs': 'export const f = () => ({})',
+  })
+  const { would } = await bench.execute({ package: 'p', fluxName: 'S', input: { pin: 4711 }, dryRun: true })
+  expect(JSON.stringify(would)).not.toContain('4711')
+  expect(only(would).steps).toMatchObject([{ state: 'Act', arguments: { p: '[redacted]', q: 7 } }])
+})
+
 describe('a version', () => {
   test('lets one of many calls at once have its effect', async () => {
     const bench = await open()
@@ -460,6 +543,11 @@ describe('a version', () => {
     await expect(bench.sendEvent({ event: 'pay', key: 'new', orStart, ...other })).rejects.toMatchObject({
       failure: { kind: 'notFound' },
     })
+    await expect(bench.sendEvent({ event: 'pay', key: 'new', orStart, version: '*' })).rejects.toMatchObject({
+      failure: { kind: 'notFound' },
+    })
+    const early = { event: 'later', key: 'a', orStart: { fluxName: 'Pay', input: { order: 'a' } } }
+    await expect(bench.sendEvent({ ...early, ...other })).rejects.toMatchObject(mismatch)
     await expect(bench.sendEvent({ event: 'pay', ...other })).rejects.toMatchObject({ failure: { kind: 'malformed' } })
     expect(await bench.addTags({ contextId, tag: ['t'], version: 1 })).toMatchObject({
       message: "added 't' to context 1",
