@@ -33,6 +33,8 @@ export function mismatchesOf(expected: Json, seen: Json | undefined, pointer = '
 }
 
 const MATCHERS: readonly string[] = ['$any', '$matches']
+const isMatcher = (name: string) =>
+  name.startsWith('$') && (MATCHERS.includes(name) || nearestName(name, MATCHERS) !== null)
 
 /**
  * What `{ "$any": true }` stands for, anything but null, or `{ "$matches": "a pattern" }`, a text with a match; null: it
@@ -40,8 +42,7 @@ const MATCHERS: readonly string[] = ['$any', '$matches']
  */
 function matcherOf(expected: JsonObject, pointer: string): ((seen: Json) => boolean) | null {
   const names = Object.keys(expected)
-  const isNear = (name: string) => MATCHERS.includes(name) || nearestName(name, MATCHERS) !== null
-  if (!names.some((name) => name.startsWith('$') && isNear(name))) return null
+  if (!names.some(isMatcher)) return null
   const { $any: any, $matches: pattern } = expected
   if (names.length === 1 && any === true) return (seen) => seen !== null
   if (names.length !== 1 || typeof pattern !== 'string')
