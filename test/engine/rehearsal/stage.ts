@@ -203,7 +203,8 @@ export async function openStage(kind: StageKind, world: World, seed: number): Pr
   })
   const calls = bench.engine.calls(SYSTEM)
   const settle = async () => {
-    for (let looks = 0; looks < 2; looks += 1) await bench.advance(0)
+    const isDue = (at: number) => at <= clock.now()
+    for (let looks = 0; looks < 2; looks = clock.pending.some(isDue) ? 0 : looks + 1) await bench.advance(0)
   }
   return {
     bench,
