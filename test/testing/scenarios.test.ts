@@ -66,7 +66,7 @@ test('all that can be done is done', async () => {
     { expect: { state: 'Open', key: 'r-1', tags: [], nextRun: '2026-05-01T01:00:00.000Z', paused: false } },
     { pause: true },
     { send: 'look' },
-    { expect: { paused: true, states: 1 } },
+    { expect: { paused: true, states: ['Open'], error: null } },
     { resume: true },
     { expect: { states: ['Open', 'Open'] } },
     { crash: true },
@@ -120,18 +120,29 @@ test.each([
 test.each([
   [{ steps: [{ expct: {} }] }, '/then/0/expct', /unknown key "expct"; did you mean "expect"/],
   [{ steps: [{ expect: { stat: 'Open' } }] }, '/then/0/expect/stat', /unknown key "stat"; did you mean "state"/],
-  [{ steps: [{ expect: { state: 'Openn' } }] }, '/then/0/expect/state', /unknown state "Openn"; did you mean "Open"/],
   [{ service: 'Dor', steps: [] }, '/service', /unknown service "Dor"; did you mean "Door"/],
-  [{ steps: [{ expect: {}, service: 'Dor' }] }, '/then/0/service', /unknown service "Dor"/],
-  [{ functions: { 'a.b': {} }, steps: [] }, '/functions/a.b', /unknown function "a\.b"/],
+  [{ steps: [{ expect: {}, service: 'Dor' }] }, '/then/0', /unknown service "Dor"/],
+  [{ functions: { 'a.b': {} }, steps: [] }, '/functions', /no service calls a function "a\.b"/],
   [{ functions: { 'a.b': [{ reslt: 1 }] }, steps: [] }, '/functions/a.b/0/reslt', /unknown key "reslt"/],
-  [{ steps: [{ expect: { calls: { 'a.b': 1 } } }] }, '/then/0/expect/calls/a.b', /unknown function/],
-  [{ steps: [{}] }, '/then/0', /must have exactly one of expect, send/],
-  [{ steps: [{ crash: true, advance: '1s' }] }, '/then/0', /must have exactly one of/],
+  [{ steps: [{ expect: { calls: { 'a.b': 1 } } }] }, '/then/0', /no service calls a function "a\.b"/],
+  [{ steps: [{}] }, '/then/0', /must have one of expect, send/],
+  [{ steps: [{ crash: true, advance: '1s' }] }, '/then/0/crash', /has no meaning beside advance/],
+  [{ steps: [{ expect: {}, input: {} }] }, '/then/0/input', /has no meaning beside expect/],
+  [{ steps: [{ terminate: true, tags: ['a'] }] }, '/then/0/tags', /has no meaning beside terminate/],
+  [{ steps: [{ advance: 1, all: true }] }, '/then/0/all', /has no meaning beside advance/],
+  [{ steps: [{ send: 'look', state: 'Open' }] }, '/then/0/state', /has no meaning beside send/],
+  [{ steps: [{ send: 'look', tags: ['a'], key: 'b' }] }, '/then/0/key', /has no meaning beside tags/],
+  [{ start: { webhook: { path: '/a' }, tags: ['a'] }, steps: [] }, '/start/tags', /has no meaning beside webhook/],
+  [
+    { functions: { 'a.b': { result: 1, error: {} } }, steps: [] },
+    '/functions/a.b/error',
+    /has no meaning beside result/,
+  ],
+  [{ http: { a: [{ error: 'EPIPE', body: 1 }] }, steps: [] }, '/http/a/0/body', /has no meaning beside error/],
   [{ steps: [{ advance: '1 week' }] }, '/then/0/advance', /must be milliseconds, or a text such as 90s/],
   [{ now: 'soon', steps: [] }, '/now', /must be a time in ISO 8601/],
-  [{ steps: [{ expect: { output: { by: { $match: 'x' } } } }] }, '/then/0/expect/output/by/$match', /"\$matches"/],
-  [{ steps: [{ expect: { key: { $matches: '(a)\\1' } } }] }, '/then/0/expect/key/$matches', /pattern|regular/i],
+  [{ steps: [{ expect: { key: { $match: 'x' } } }] }, '/then/0', /\/expect\/key: a matcher is/],
+  [{ steps: [{ expect: { key: { $matches: '(a)\\1' } } }] }, '/then/0', /pattern|regular/i],
 ])('a faulty file is a failure with its place: %j', async (more, pointer, message) => {
   const failure = await failureOf(more)
   expect(failure).toMatchObject({ pointer, line: 1, column: expect.any(Number) })
@@ -183,10 +194,10 @@ test('very many scenarios of ten steps run, each on an engine of its own', async
   const steps = [
     { expect: { state: 'Open', status: 'WAITING_UNTIL' } },
     { send: 'look', input: { by: 'Ada' } },
-    { expect: { output: { by: 'Ada' }, states: 2 } },
+    { expect: { output: { by: 'Ada' }, sent: 0 } },
     { advance: '30m' },
     { send: 'look', input: { by: 'Bob' } },
-    { expect: { output: { by: 'Bob' }, states: 3 } },
+    { expect: { output: { by: 'Bob' }, states: ['Open', 'Open', 'Open'] } },
     { advance: '59m' },
     { expect: { status: 'WAITING_UNTIL' } },
     { send: 'close', input: { by: 'Eve' } },
@@ -209,7 +220,10 @@ describe('what is expected is compared', () => {
     [{ a: 1 }, { a: 1, b: 2 }],
     [{ a: { b: [1] } }, { a: { b: [1], c: 1 } }],
     [[{ a: 1 }], [{ a: 1, b: 2 }]],
-    [2, ['a', 'b']],
+    [
+      { matches: 1, any: [], $ref: '#' },
+      { matches: 1, any: [], $ref: '#' },
+    ],
     [{ $any: true }, 0],
     [{ $matches: '^ch_' }, 'ch_1'],
   ])('%j with %j', (expected, seen) => expect(mismatchesOf(expected, seen)).toEqual([]))
@@ -225,8 +239,19 @@ describe('what is expected is compared', () => {
     [{ $matches: '^ch_' }, 7, ''],
     [{ $matches: '^ch_' }, 'x', ''],
     [{}, [], ''],
+    [2, ['a', 'b'], ''],
+    [{ a: null }, {}, '/a'],
+    [{ a: { $any: true } }, {}, '/a'],
   ])('%j differs from %j at %j', (expected, seen, pointer) =>
     expect(mismatchesOf(expected, seen).map((each) => each.pointer)).toEqual([pointer]),
+  )
+
+  test.each([{ $any: 'true' }, { $any: false }, { $any: true, a: 1 }, { $any: true, $matches: '' }, { $matches: 1 }])(
+    'never with %j, which is no matcher',
+    (matcher) =>
+      expect(() => mismatchesOf({ a: matcher }, { a: null })).toThrow(
+        '/a: a matcher is {"$any": true} or {"$matches": "a pattern"}, alone in its object',
+      ),
   )
 
   test('in time that grows with the text alone', () => {

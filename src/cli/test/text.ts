@@ -27,7 +27,7 @@ export function failureLines(failure: ScenarioFailure, file: string): string[] {
     `  ${shownPlace({ ...failure, file })}: ${message}`,
     ...mismatches.flatMap(({ pointer: at, expected, seen }) => [
       `    ${at}: expected ${JSON.stringify(expected)}`,
-      `    ${' '.repeat(at.length)}  seen     ${JSON.stringify(seen)}`,
+      `    ${' '.repeat(at.length)}  seen     ${JSON.stringify(seen) ?? 'nothing'}`,
     ]),
     ...(way.length > 0 ? ['  the way that was taken:', ...way.map((move) => `    ${move}`)] : []),
   ].map(plainText)

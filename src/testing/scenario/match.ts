@@ -1,53 +1,57 @@
 // testing/scenario: compares what a scenario expects with what is seen. Objects are compared as far as they are expected,
-// lists as a whole, and a number stands for a list of that length.
+// lists as a whole.
 import { setFlagsFromString } from 'node:v8'
-import { messageOf } from '../../model/error-message.ts'
 import { escapedKey } from '../../model/failure.ts'
-import { getOwn, isObject, type Json } from '../../model/json/value.ts'
+import { getOwn, isObject, type Json, type JsonObject } from '../../model/json/value.ts'
+import { nearestName } from '../../model/nearest.ts'
 
 export interface Mismatch {
   /** JSON pointer into what is expected. */
   readonly pointer: string
   readonly expected: Json
-  /** null also for what is missing. */
-  readonly seen: Json
+  /** Left out for what isn't there. */
+  readonly seen?: Json | undefined
 }
 
-/** `$any`: anything but null. `$matches`: a text that has a match of that pattern. */
-export const MATCHERS = ['$any', '$matches'] as const
-
-/** Where the two differ. */
-export function mismatchesOf(expected: Json, seen: Json, pointer = ''): Mismatch[] {
+/**
+ * Where the two differ. `seen`: undefined for what isn't there.
+ * @throws Error for a matcher that can't be used
+ */
+export function mismatchesOf(expected: Json, seen: Json | undefined, pointer = ''): Mismatch[] {
   const differs = [{ pointer, expected, seen }]
   if (Array.isArray(expected)) {
     if (!Array.isArray(seen) || seen.length !== expected.length) return differs
-    return expected.flatMap((item, index) => mismatchesOf(item, seen[index] ?? null, `${pointer}/${index}`))
+    return expected.flatMap((item, index) => mismatchesOf(item, seen[index], `${pointer}/${index}`))
   }
-  if (!isObject(expected))
-    return expected === (typeof expected === 'number' && Array.isArray(seen) ? seen.length : seen) ? [] : differs
-  const [any, pattern] = MATCHERS.map((name) => getOwn(expected, name))
-  if (any !== undefined) return (seen !== null) === (any === true) ? [] : differs
-  if (pattern !== undefined) return typeof seen === 'string' && patternOf(String(pattern)).test(seen) ? [] : differs
+  if (!isObject(expected)) return expected === seen ? [] : differs
+  const matches = matcherOf(expected, pointer)
+  if (matches) return matches(seen ?? null) ? [] : differs
   if (!isObject(seen)) return differs
   return Object.entries(expected).flatMap(([name, value]) =>
-    mismatchesOf(value, getOwn(seen, name) ?? null, `${pointer}/${escapedKey(name)}`),
+    mismatchesOf(value, getOwn(seen, name), `${pointer}/${escapedKey(name)}`),
   )
 }
 
-// An engine of V8 whose time grows with the text alone, whatever the pattern is. It runs patterns with the flag `l`.
+const MATCHERS: readonly string[] = ['$any', '$matches']
+const isMatcher = (name: string) =>
+  name.startsWith('$') && (MATCHERS.includes(name) || nearestName(name, MATCHERS) !== null)
+
+/**
+ * What `{ "$any": true }` stands for, anything but null, or `{ "$matches": "a pattern" }`, a text with a match; null: it
+ * is no matcher.
+ */
+function matcherOf(expected: JsonObject, pointer: string): ((seen: Json) => boolean) | null {
+  const names = Object.keys(expected)
+  if (!names.some(isMatcher)) return null
+  const { $any: any, $matches: pattern } = expected
+  if (names.length === 1 && any === true) return (seen) => seen !== null
+  if (names.length !== 1 || typeof pattern !== 'string')
+    throw new Error(`${pointer}: a matcher is {"$any": true} or {"$matches": "a pattern"}, alone in its object`)
+  const regExp = new RegExp(pattern, LINEAR)
+  return (seen) => typeof seen === 'string' && regExp.test(seen)
+}
+
+// An engine of V8 whose time grows with the text alone, whatever the pattern is. It runs patterns with the flag `l`, and
+// refuses those that can't be matched so.
 setFlagsFromString('--enable-experimental-regexp-engine')
 const LINEAR = 'l'
-
-/** @throws SyntaxError for what is no pattern, and for one that can't be matched in linear time */
-const patternOf = (source: string) => new RegExp(source, LINEAR)
-
-/** Why it can't be used; null: it can. */
-export function patternFault(source: Json): string | null {
-  if (typeof source !== 'string') return 'must be a pattern, as text'
-  try {
-    patternOf(source)
-    return null
-  } catch (error) {
-    return messageOf(error)
-  }
-}

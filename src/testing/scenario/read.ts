@@ -1,26 +1,21 @@
-// testing/scenario: reads scenario files, and checks the names in them. Faults tell line and column.
+// testing/scenario: reads scenario files. Faults tell line and column.
 import { readFileSync } from 'node:fs'
 import type { CompiledFlux } from '../../definitions/flux.ts'
 import { Report } from '../../definitions/report.ts'
 import { JsonFault, readJson } from '../../definitions/source/json.ts'
 import { checkKeys, readBy } from '../../definitions/source/read.ts'
 import { messageOf } from '../../model/error-message.ts'
-import { escapedKey } from '../../model/failure.ts'
-import { isObject, type Json } from '../../model/json/value.ts'
-import { alternatives, nearestName } from '../../model/nearest.ts'
+import { alternatives } from '../../model/nearest.ts'
 import { pathOf } from '../coverage.ts'
-import { functionsOf } from '../runner.ts'
-import { MATCHERS, patternFault, type Mismatch } from './match.ts'
-import { ScenarioFile, STEPS, type Scenario } from './schema.ts'
-
-/** By `package/fluxName`, and those of the package of the scenario by their names alone. */
-type Services = ReadonlyMap<string, CompiledFlux>
+import type { Mismatch } from './match.ts'
+import { ScenarioFile, type Scenario } from './schema.ts'
 
 /** A scenario without a fault. */
 export interface ReadScenario {
   readonly scenario: Scenario
   readonly flux: CompiledFlux
-  readonly services: Services
+  /** By `package/fluxName`, and those of the package of the scenario by their names alone. */
+  readonly services: ReadonlyMap<string, CompiledFlux>
   /** Where a part of the file is, by its JSON pointer. */
   readonly placeOf: ReturnType<typeof readJson>['placeOf']
 }
@@ -45,7 +40,7 @@ export function readScenario(
 ): ReadScenario | { readonly failure: ScenarioFailure } {
   const report = new Report(file)
   const own = all.filter((flux) => flux.package === owner)
-  const services: Services = new Map([
+  const services = new Map([
     ...own.map((flux) => [flux.fluxName, flux] as const),
     ...all.map((flux) => [pathOf(flux), flux] as const),
   ])
@@ -54,8 +49,8 @@ export function readScenario(
     for (const pointer of repeated) report.fault(pointer, 'this key is there more than once', 'key')
     checkKeys(ScenarioFile, value, report)
     const scenario = readBy(ScenarioFile, value, report)
-    if (scenario) checkNames(scenario, services, report)
     const flux = services.get(scenario?.service ?? '')
+    if (scenario && !flux) report.fault('/service', unknownService(scenario.service, { services }))
     if (scenario && flux && !report.broken) return { scenario, flux, services, placeOf }
     const faults = report.faults.filter(({ severity }) => severity === 'fault')
     const [{ pointer, part } = { pointer: '', part: undefined }] = faults
@@ -69,37 +64,5 @@ export function readScenario(
 
 const NOTHING_DONE = { mismatches: [], way: [] }
 
-function checkNames(scenario: Scenario, services: Services, report: Report) {
-  const functions = functionsOf([...services.values()])
-  const check = (what: string, known: Iterable<string>, name: string, pointer: string, part?: 'key') => {
-    const names = new Set(known)
-    if (!names.has(name)) report.fault(pointer, `unknown ${what} "${name}"${alternatives(name, names)}`, part)
-  }
-  const checkFunctions = (named: object, pointer: string) => {
-    for (const name of Object.keys(named)) check('function', functions, name, `${pointer}/${escapedKey(name)}`, 'key')
-  }
-  check('service', services.keys(), scenario.service, '/service')
-  checkFunctions(scenario.functions ?? {}, '/functions')
-  for (const [index, { service, expect = {} }] of scenario[STEPS].entries()) {
-    const pointer = `/${STEPS}/${index}`
-    if (service !== undefined) check('service', services.keys(), service, `${pointer}/service`)
-    const { state, calls } = expect
-    const states = services.get(service ?? scenario.service)?.states.map(({ name }) => name)
-    if (typeof state === 'string' && states) check('state', states, state, `${pointer}/expect/state`)
-    if (isObject(calls)) checkFunctions(calls, `${pointer}/expect/calls`)
-    for (const [name, value] of Object.entries(expect))
-      checkMatchers(value ?? null, `${pointer}/expect/${name}`, report)
-  }
-}
-
-/** Reports patterns that can't be used, and what is nearly a matcher. */
-function checkMatchers(expected: Json, pointer: string, report: Report) {
-  if (typeof expected !== 'object' || expected === null) return
-  for (const [key, value] of Object.entries(expected)) {
-    const at = `${pointer}/${escapedKey(key)}`
-    const fault = key === '$matches' ? patternFault(value) : null
-    if (fault !== null) report.fault(at, fault)
-    else if (nearestName(key, MATCHERS) === null) checkMatchers(value, at, report)
-    else report.fault(at, `unknown matcher "${key}"${alternatives(key, MATCHERS)}`, 'key')
-  }
-}
+export const unknownService = (name: string, { services }: Pick<ReadScenario, 'services'>): string =>
+  `unknown service "${name}"${alternatives(name, services.keys())}`

@@ -7,7 +7,7 @@ import { inTurn } from '../runner.ts'
 import { openTestRuntime, type LoadedServices } from '../runtime.ts'
 import type { TestMove, TestRuntime, WebhookAnswer } from '../types.ts'
 import { mismatchesOf, type Mismatch } from './match.ts'
-import type { ReadScenario, ScenarioFailure } from './read.ts'
+import { unknownService, type ReadScenario, type ScenarioFailure } from './read.ts'
 import {
   COMMAND_NAMES,
   STEPS,
@@ -34,9 +34,10 @@ export async function runScenario(
 ): Promise<ScenarioFailure | null> {
   const { scenario } = read
   const test = await openTestRuntime(loaded, scenario, coverage)
-  let pointer = '/start'
+  let pointer = '/functions'
   try {
     fakeAll(test, scenario)
+    pointer = '/start'
     const { start, play } = playOn(test, read)
     if (scenario.start) await start(scenario.start)
     for (const [index, step] of scenario[STEPS].entries()) {
@@ -78,7 +79,11 @@ function playOn(test: TestRuntime, { flux, services }: ReadScenario) {
   let own: number | null = null
   let answer: WebhookAnswer | null = null
 
-  const serviceOf = (name = '') => pathOf(services.get(name) ?? flux)
+  function serviceOf(name?: string) {
+    const found = name === undefined ? flux : services.get(name)
+    if (!found) throw new Error(unknownService(name ?? '', { services }))
+    return pathOf(found)
+  }
 
   /** The context of the service; of another one, the newest. Null: there is none. */
   async function contextOf(service?: string) {
@@ -131,21 +136,27 @@ async function compare(
   answer: WebhookAnswer | null,
 ) {
   const view = contextId === null ? null : await test.context(contextId)
-  const { calls } = expected
+  const { calls, sent } = expected
   const all: { readonly [name: string]: unknown } = {
     ...view,
     states: view?.executionHistory.map(({ stateName }) => stateName),
     nextRun: view?.nextRun == null ? null : new Date(view.nextRun).toISOString(),
-    calls: isObject(calls) && Object.fromEntries(Object.keys(calls).map((name) => [name, test.calls(name)])),
-    sent: test.sent(),
+    calls:
+      isObject(calls) &&
+      Object.fromEntries(Object.entries(calls).map(([name, each]) => [name, listOrCount(each, test.calls(name))])),
+    sent: listOrCount(sent, test.sent()),
     answer,
   }
-  const seen = toJson(Object.fromEntries(Object.keys(expected).map((name) => [name, all[name]])))
+  const seen = toJson(Object.fromEntries(Object.keys(expected).map((name) => [name, all[name] ?? null])))
   const mismatches = mismatchesOf(toJson(expected), seen, '/expect')
   const what = contextId === null ? 'there is no context' : `context ${contextId} is not as expected`
   const error = view?.error ? `; it failed with ${view.error.type}: ${view.error.message}` : ''
   if (mismatches.length > 0) throw new StepFault(what + error, mismatches)
 }
+
+/** A number that is expected stands for that of a list. */
+const listOrCount = (expected: Json | undefined, list: readonly unknown[]) =>
+  typeof expected === 'number' ? list.length : list
 
 /** Whether a call is refused, and how, must be as the step says. */
 async function refusedAs(refused: Json | undefined, call: () => Promise<unknown>): Promise<void> {

@@ -12,6 +12,15 @@ const oneOrMore = <T extends z.ZodType>(item: T) => z.union([item, z.array(item)
 const told = (description: string) => text.optional().describe(description)
 const that = (description: string) => z.literal(true, 'must be true').optional().describe(description)
 
+/** Some keys may have only these others beside them, since the others would have no effect. */
+const beside = (keys: { readonly [key: string]: readonly string[] }) => (given: object, issues: z.RefinementCtx) => {
+  const names = Object.keys(given)
+  for (const [key, others] of Object.entries(keys))
+    for (const name of names.includes(key) ? names : [])
+      if (name !== key && !others.includes(name))
+        issues.addIssue({ code: 'custom', path: [name], message: `has no meaning beside ${key}` })
+}
+
 const DATA = byName(JSON_VALUE)
 const TEXTS = byName(text)
 const TAGS = z.array(text, 'must be a list of texts').optional()
@@ -20,14 +29,14 @@ const Outcome = closedEntry({
   result: JSON_VALUE.describe('What the function returns.'),
   error: closedEntry({ type: told('Name of the error.'), message: text.optional() }).optional(),
   pending: that('The function never ends.'),
-})
+}).superRefine(beside({ result: [], error: [], pending: [] }))
 
 const Answer = closedEntry({
   status: z.int().min(100).max(599).optional().describe('200 if left out.'),
   headers: TEXTS,
   body: JSON_VALUE.describe('Text, or data that is sent as JSON.'),
   error: told('Code of an error of the network in place of an answer, such as ECONNREFUSED.'),
-})
+}).superRefine(beside({ error: [] }))
 
 const Webhook = closedEntry({
   path: NAME.describe('Behind `/api`, with its query.'),
@@ -80,7 +89,7 @@ const COMMANDS = {
   ...STEERED,
 }
 
-/** What a step does: exactly one of these. */
+/** What a step does: one of these. */
 export const COMMAND_NAMES = z.object(COMMANDS).keyof().options
 
 const Step = closedEntry({
@@ -92,9 +101,26 @@ const Step = closedEntry({
   all: that('The event is for all contexts that wait for it.'),
   state: told('With `retry`: the state to enter.'),
   refused: JSON_VALUE.describe('The call is refused, with this text.'),
-}).refine((step) => COMMAND_NAMES.filter((name) => step[name] !== undefined).length === 1, {
-  error: `must have exactly one of ${COMMAND_NAMES.join(', ')}`,
 })
+  .superRefine(
+    beside({
+      expect: ['service'],
+      send: ['input', 'service', 'tags', 'key', 'all', 'refused'],
+      advance: [],
+      crash: [],
+      webhook: [],
+      terminate: ['service', 'refused'],
+      retry: ['service', 'refused', 'state', 'input'],
+      pause: ['service', 'refused'],
+      resume: ['service', 'refused'],
+      tags: ['send', 'input', 'refused'],
+      key: ['send', 'input', 'refused', 'service'],
+      all: ['send', 'input', 'refused'],
+    }),
+  )
+  .refine((step) => COMMAND_NAMES.some((name) => step[name] !== undefined), {
+    error: `must have one of ${COMMAND_NAMES.join(', ')}`,
+  })
 
 /** Not written as a literal: it would make an object that looks like a promise. */
 export const STEPS = `then` as const
@@ -125,6 +151,7 @@ export const ScenarioFile = closedEntry({
     webhook: Webhook.describe('A request to a webhook of the service, which starts it.'),
     refused: JSON_VALUE.describe('The start is refused, with this text.'),
   })
+    .superRefine(beside({ webhook: [] }))
     .optional()
     .describe('How the service is started; left out: an event of the first step starts it.'),
   [STEPS]: z.array(Step, 'must be a list').describe('What happens then, in order.'),
