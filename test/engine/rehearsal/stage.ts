@@ -202,8 +202,9 @@ export async function openStage(kind: StageKind, world: World, seed: number): Pr
     ...options,
   })
   const calls = bench.engine.calls(SYSTEM)
+  const isDue = (at: number) => at <= clock.now()
   const settle = async () => {
-    for (let looks = 0; looks < 2; looks += 1) await bench.advance(0)
+    for (let looks = 0; looks < 2; looks = clock.pending.some(isDue) ? 0 : looks + 1) await bench.advance(0)
   }
   return {
     bench,
