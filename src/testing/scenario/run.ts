@@ -104,10 +104,10 @@ function playOn(test: TestRuntime, { flux, services }: ReadScenario) {
   /** The answer may come in a later step. */
   async function request({ path, ...more }: NonNullable<ScenarioStep['webhook']>) {
     answer = null
-    const answered = test.webhook(path, more).then((given) => {
-      answer = given
-    })
-    await Promise.race([answered, test.idle().then(test.idle)])
+    const ask = async () => {
+      answer = await test.webhook(path, more)
+    }
+    await Promise.race([ask(), test.idle().then(test.idle)])
   }
 
   async function perform(step: ScenarioStep) {
