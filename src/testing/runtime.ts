@@ -47,26 +47,57 @@ export async function createTestRuntime<Services extends ServicesOf<Services> = 
   ...options
 }: TestOptions = {}): Promise<TestRuntime<Services>> {
   const loaded = await loadServices([actors].flat(), options.log)
-  const faults = loaded.report.filter(({ severity }) => severity === 'fault')
-  const lines = faults.map((fault) => `${shownPlace(fault)}: ${fault.reason}`)
-  if (lines.length > 0) {
-    loaded.runner.close()
-    throw new Error(`the services have faults:\n${lines.join('\n')}`)
+  const unload = () => loaded.runner.close()
+  try {
+    const faults = loaded.report.filter(({ severity }) => severity === 'fault')
+    const lines = faults.map((fault) => `${shownPlace(fault)}: ${fault.reason}`)
+    if (lines.length > 0) throw new Error(`the services have faults:\n${lines.join('\n')}`)
+    const runtime = await openTestRuntime<Services>(loaded, options)
+    return { ...runtime, close: () => runtime.close().finally(unload) }
+  } catch (error) {
+    unload()
+    throw error
   }
-  const runtime = await openTestRuntime<Services>(loaded, options)
-  const close = () => runtime.close().finally(() => loaded.runner.close())
-  return { ...runtime, close }
 }
-
-type Given = Omit<TestOptions, 'actors'>
 
 /** A runtime with services that are loaded already. `coverage`: to which it adds what is taken. */
 export async function openTestRuntime<Services extends ServicesOf<Services> = AnyServices>(
-  loaded: LoadedServices,
-  options: Given = {},
+  { catalog, runner: real }: LoadedServices,
+  { now = Date.UTC(2026, 0, 1), seed = 1, secrets: values = {}, log = SILENT }: Omit<TestOptions, 'actors'> = {},
   coverage = new Coverage(),
 ): Promise<TestRuntime<Services>> {
-  const { clock, network, runner, moves, world, api, webhook } = await openParts(loaded, options, coverage)
+  const begin = momentOf(now)
+  if (begin === null) throw new TypeError(`now must be a time in ISO 8601 or epoch milliseconds, not ${now}`)
+  const clock = new SimulatedClock(begin)
+  const network = fakeNetwork(() => clock.now())
+  const lateAfter = (milliseconds: number) => {
+    const late = new AbortController()
+    clock.after(milliseconds, () => late.abort())
+    return late.signal
+  }
+  const http = { allowPrivate: true, exchange: network.exchange, now: () => clock.now(), lateAfter }
+  const { steps, underWay, fake, calls } = testRunner({ services: catalog.all(), runner: real, clock, http })
+  clock.underWay.add(underWay)
+  const moves: TestMove[] = []
+  const signals: Signals = {
+    ...NO_SIGNALS,
+    moves(service, made) {
+      coverage.note(service, made)
+      for (const { from, event, to, at } of made) moves.push({ service: pathOf(service), from, event, to, at })
+    },
+  }
+  const own = { clock, log, secrets: secretsOf(values) }
+  const world = await openWorld({ ...own, catalog, seed, signals, runner: steps, webhookSender: webhookSender(http) })
+  const entries: unknown[][] = Object.keys(METHODS).map((name) => [
+    name,
+    async (...given: unknown[]) => {
+      const answer: unknown = await Reflect.apply(Reflect.get(world.api, name), null, given)
+      await clock.idle()
+      return answer
+    },
+  ])
+  const api: FluxApi = Object.fromEntries(entries)
+  await clock.idle()
   return {
     ...api,
     async execute(...[service, ...given]: [unknown, ...unknown[]]) {
@@ -84,9 +115,9 @@ export async function openTestRuntime<Services extends ServicesOf<Services> = An
       const view = await api.getContext({ contextId })
       return { ...view, state: view.currentState, input: valuesOf(view.input), output: valuesOf(view.output) }
     },
-    webhook,
-    fake: runner.fake,
-    calls: runner.calls,
+    webhook: webhookCaller({ ...own, world }),
+    fake,
+    calls,
     http: network.http,
     sent: network.sent,
     moves: () => moves,
@@ -97,51 +128,10 @@ export async function openTestRuntime<Services extends ServicesOf<Services> = An
       await clock.advance(milliseconds, () => clock.idle())
     },
     idle: () => clock.idle(),
-    crash: () => world.crash(),
-    coverage: () => Object.fromEntries(loaded.catalog.all().map((flux) => [pathOf(flux), coverage.of(flux)])),
-    close: () => world.close(),
+    crash: world.crash,
+    coverage: () => Object.fromEntries(catalog.all().map((flux) => [pathOf(flux), coverage.of(flux)])),
+    close: world.close,
   }
-}
-
-async function openParts(
-  { catalog, runner: real }: LoadedServices,
-  { now = Date.UTC(2026, 0, 1), seed = 1, secrets: values = {}, log = SILENT }: Given,
-  coverage: Coverage,
-) {
-  const begin = momentOf(now)
-  if (begin === null) throw new TypeError(`now must be a time in ISO 8601 or epoch milliseconds, not ${now}`)
-  const clock = new SimulatedClock(begin)
-  const network = fakeNetwork(() => clock.now())
-  const lateAfter = (milliseconds: number) => {
-    const late = new AbortController()
-    clock.after(milliseconds, () => late.abort())
-    return late.signal
-  }
-  const http = { allowPrivate: true, exchange: network.exchange, now: () => clock.now(), lateAfter }
-  const runner = testRunner({ services: catalog.all(), runner: real, clock, http })
-  clock.underWay.add(runner.underWay)
-  const secrets = secretsOf(values)
-  const moves: TestMove[] = []
-  const signals: Signals = {
-    ...NO_SIGNALS,
-    moves(service, made) {
-      coverage.note(service, made)
-      for (const { from, event, to, at } of made) moves.push({ service: pathOf(service), from, event, to, at })
-    },
-  }
-  const parts = { catalog, clock, log, seed, secrets, signals }
-  const world = await openWorld({ ...parts, runner: runner.steps, webhookSender: webhookSender(http) })
-  const entries: unknown[][] = Object.keys(METHODS).map((name) => [
-    name,
-    async (...given: unknown[]) => {
-      const answer: unknown = await Reflect.apply(Reflect.get(world.api, name), null, given)
-      await clock.idle()
-      return answer
-    },
-  ])
-  const api: FluxApi = Object.fromEntries(entries)
-  await clock.idle()
-  return { clock, network, runner, moves, world, api, webhook: webhookCaller({ world, clock, log, secrets }) }
 }
 
 /** The values of a model, by name. */

@@ -55,7 +55,8 @@ export class SimulatedClock implements Clock {
       timer.callback()
       await between()
     }
-    this.#now = end
+    // Another advance may have gone further.
+    this.#now = Math.max(this.#now, end)
     await this.idle()
   }
 

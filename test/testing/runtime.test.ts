@@ -164,6 +164,13 @@ describe('time', () => {
     expect((await runtime.context(contextId)).state).toBe('B')
   })
 
+  test('two advances at once end at the later time', async () => {
+    const runtime = await open(FILES)
+    const begin = runtime.now()
+    await Promise.all([runtime.advance('2h'), runtime.advance('1h')])
+    expect(runtime.now() - begin).toBe(2 * 3_600_000)
+  })
+
   test.each(['1 week', '-1s', -1, Number.NaN])('%j is no duration', async (time) => {
     const runtime = await open(FILES)
     await expect(runtime.advance(time)).rejects.toThrow('is no duration')
@@ -415,12 +422,25 @@ test('what is drawn by chance follows from the seed, also ids', async () => {
       output: [{ name: 'number', type: 'double' }, { name: 'id' }],
       states: [{ name: 'a', action: { lines: [set('random()', 'number'), set('uuid()', 'id')] } }],
     },
+    'p/Hook.flux': {
+      webhooks: [{ urlPath: '/draw', httpMethods: ['POST'], send: { event: '`none-${uuid()}`' } }],
+      states: [{ name: 'a' }],
+    },
+    'p/Started.flux': {
+      triggers: ['many'],
+      output: [{ name: 'id' }],
+      states: [{ name: 'a', action: { lines: [set('uuid()', 'id')] } }],
+    },
   }
   const drawn = async (seed?: number) => {
     const runtime = await open(files, { seed })
     const { contextId } = await runtime.execute('p/Draw')
     const { eventId } = await runtime.send('any')
-    return { ...(await runtime.context(contextId)).output, eventId }
+    const { body } = await runtime.webhook('/draw')
+    const [started] = (await runtime.send('many')).executions
+    if (!started) throw new Error('one is started')
+    const outputs = [contextId, started.contextId].map(async (id) => (await runtime.context(id)).output)
+    return { outputs: await Promise.all(outputs), eventId, body }
   }
   const [one, same, other] = [await drawn(), await drawn(1), await drawn(2)]
   expect(one).toEqual(same)

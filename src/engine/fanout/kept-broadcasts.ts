@@ -152,7 +152,7 @@ export class KeptBroadcasts {
     const now = clock.now()
     const upTo = await store.highestId()
     const kept = under?.kept ?? given.idempotency.kept
-    const stored = { sent, upTo, expiresAt: now + kept, drawn: { seed: randomUUID(), now } }
+    const stored = { sent, upTo, expiresAt: now + kept, drawn: { seed: (given.uuid ?? randomUUID)(), now } }
     const run = new BroadcastRun(this.#parts, { key, stored, place: new BroadcastPlace(bound) })
     try {
       await run.prepare()

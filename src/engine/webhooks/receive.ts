@@ -67,7 +67,7 @@ async function settle(parts: CallParts, call: WebhookCall): Promise<Settled> {
   const webhook = flux && webhookOf(flux, endpoint.urlPath, request['method'])
   // A reload has removed it.
   if (!flux || !webhook) throw notFound('this webhook is no longer there')
-  const expressions = new RequestExpressions(request, call.time)
+  const expressions = new RequestExpressions(request, { ...parts.env(), now: call.time })
   let event: EventRequest | null = null
   const eventFor = (send: WebhookSend) => (event ??= eventOf(flux, send, call, expressions))
   const asked = { flux, webhook, call, expressions, eventFor }

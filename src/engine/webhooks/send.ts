@@ -1,7 +1,6 @@
 // engine/webhooks: `send` of an endpoint: an event is sent to the contexts that wait for it, instead of starting the
 // service. It goes the way of every event, on behalf of the endpoint. Also what a request gives: values of the
 // endpoint's expressions over `$request`, and inputs of its service. No context exists yet.
-import { randomUUID } from 'node:crypto'
 import { check } from '../../api/call.ts'
 import { CALLS } from '../../api/calls.ts'
 import type { EventRequest } from '../../api/events.ts'
@@ -102,9 +101,9 @@ export const accessOf = ({ endpoint, traceparent }: WebhookCall): Access => ({
 export class RequestExpressions {
   readonly #scope: Scope
 
-  constructor(request: JsonObject, now: number) {
+  constructor(request: JsonObject, turn: Scope['turn']) {
     this.#scope = {
-      turn: { now, random: Math.random, uuid: randomUUID },
+      turn,
       budget: new WorkBudget(),
       get: (name) => (name === '$request' ? request : undefined),
     }
