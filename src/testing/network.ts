@@ -1,4 +1,5 @@
 // testing: what answers the requests of `Http.request`, `Webhooks.send` and `onEnd` in a test. None leaves the process.
+import { once } from 'node:events'
 import { Readable } from 'node:stream'
 import { messageOf } from '../model/error-message.ts'
 import type { Json } from '../model/json/value.ts'
@@ -17,15 +18,17 @@ export function fakeNetwork(now: () => number) {
     fakes.get(href.split('?', 1).join()) ??
     [...fakes].find(([url]) => url.endsWith('*') && href.startsWith(url.slice(0, -1)))?.[1]
 
-  const exchange: Exchange = async ({ method, url: { href }, headers, body }) => {
+  const exchange: Exchange = async ({ method, url: { href }, headers, body }, _, signal) => {
     const data = body && dataOf(body.toString(), headers)
     const request = { method, url: href, headers: Object.fromEntries(headers), body: data, at: now() }
     const place = sent.push({ ...request, status: null }) - 1
     const fake = fakeOf(href)
     if (!fake)
       throw new HttpError(`no request leaves a test: there is no answer of ${href}${alternatives(href, fakes.keys())}`)
-    const answer =
-      typeof fake === 'function' ? Object(await Promise.resolve(request).then(fake).catch(networkError)) : fake
+    const answering =
+      typeof fake === 'function' ? Promise.resolve(request).then(fake).catch(networkError) : Promise.resolve(fake)
+    const answer = Object(await Promise.race([answering, once(signal, 'abort')]))
+    signal.throwIfAborted()
     sent[place] = { ...request, status: answer.status ?? OK }
     return responseOf(answer)
   }

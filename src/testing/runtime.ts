@@ -112,7 +112,12 @@ async function openParts(
   if (begin === null) throw new TypeError(`now must be a time in ISO 8601 or epoch milliseconds, not ${now}`)
   const clock = new SimulatedClock(begin)
   const network = fakeNetwork(() => clock.now())
-  const http = { allowPrivate: true, exchange: network.exchange, now: () => clock.now() }
+  const lateAfter = (milliseconds: number) => {
+    const late = new AbortController()
+    clock.after(milliseconds, () => late.abort())
+    return late.signal
+  }
+  const http = { allowPrivate: true, exchange: network.exchange, now: () => clock.now(), lateAfter }
   const runner = testRunner({ services: catalog.all(), runner: real, clock, http })
   clock.underWay.add(runner.underWay)
   const secrets = secretsOf(values)

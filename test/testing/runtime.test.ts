@@ -1,6 +1,7 @@
 // The test kit runs services on the real engine, at a time that stands still.
 import { afterEach, describe, expect, test } from 'vitest'
 import { createTestRuntime, type TestOptions, type TestRuntime } from '../../src/testing/runtime.ts'
+import { WEBHOOK_SCHEMES } from '../../src/model/webhook-schemes/schemes.ts'
 import { held } from '../support/held.ts'
 import { folderOf, type Files } from '../definitions/catalog-files.ts'
 
@@ -23,6 +24,8 @@ const call = (methodName: string, more: object = {}) => ({
   outputs: [{ from: ['$result'], to: ['result'] }],
   ...more,
 })
+
+const set = (expression: string, to: string) => ({ type: 'set', expression, evaluate: true, to: [to] })
 
 const BANK = 'export const charge = ({ amount }) => ({ id: `real-${amount}` })\n'
 const PAY = {
@@ -233,6 +236,7 @@ const HTTP = {
 }
 
 const URL = 'https://api.example/v1/items'
+const HOOK = `whsec_${Buffer.from('x'.repeat(24)).toString('base64')}`
 const openHttp = () => open({ 'p/Ask.flux': HTTP }, { secrets: { TOKEN: 'a secret token' } })
 
 describe('requests', () => {
@@ -296,12 +300,62 @@ describe('requests', () => {
     expect(runtime.sent()).toMatchObject([{ url: URL, status: null }])
   })
 
+  test('end with their time, by the clock of the test', async () => {
+    const runtime = await openHttp()
+    runtime.http(URL, () => new Promise(() => {}))
+    const { contextId } = await runtime.execute('p/Ask', { url: URL })
+    await runtime.advance('29s')
+    expect((await runtime.context(contextId)).status).toBe('RUNNING')
+    await runtime.advance('1s')
+    expect((await runtime.context(contextId)).error).toMatchObject({
+      type: 'TimeoutError',
+      message: 'no answer within 30 s',
+    })
+  })
+
+  test('of the end of a context are tried again at the date of Retry-After', async () => {
+    const onEnd = { url: 'https://hook.example/end', secret: '$secrets.HOOK' }
+    const runtime = await open({ 'p/End.flux': { onEnd, states: [{ name: 'end' }] } }, { secrets: { HOOK } })
+    const date = new Date(runtime.now() + 2 * 3_600_000).toUTCString()
+    runtime.http(onEnd.url, () => ({ status: 503, headers: { 'retry-after': date } }))
+    await runtime.execute('p/End')
+    await runtime.advance('1h')
+    expect(runtime.sent()).toHaveLength(1)
+    await runtime.advance('1h')
+    expect(runtime.sent()).toHaveLength(2)
+  })
+
+  test('of signed webhooks are verified at the time of the test', async () => {
+    const states = [
+      {
+        name: 'a',
+        action: {
+          type: 'invokeCode',
+          className: 'Webhooks',
+          methodName: 'verify',
+          inputs: [set('$request.headers', 'headers'), set('$secrets.HOOK', 'secrets')],
+          outputs: [set('$result.valid', 'valid')],
+        },
+      },
+    ]
+    const runtime = await open(
+      {
+        'p/Hook.flux': { webhooks: [{ urlPath: '/hook', httpMethods: ['POST'] }], output: [{ name: 'valid' }], states },
+      },
+      { secrets: { HOOK } },
+    )
+    const signed = WEBHOOK_SCHEMES.standard.sign(
+      { secrets: [HOOK], toleranceS: 300 },
+      { method: 'POST', target: '', host: null, headers: [['webhook-id', 'msg_1']], body: Buffer.from('{}') },
+      { nowMs: runtime.now(), publicUrl: null },
+    )
+    const headers = { 'content-type': 'application/json', ...Object.fromEntries(signed) }
+    expect(await runtime.webhook('/hook', { headers, body: '{}' })).toMatchObject({ status: 200, body: 'true' })
+  })
+
   test('of the end of a context are sent, and tried again', async () => {
     const onEnd = { url: 'https://hook.example/end', secret: '$secrets.HOOK' }
-    const runtime = await open(
-      { 'p/End.flux': { onEnd, states: [{ name: 'end' }] } },
-      { secrets: { HOOK: `whsec_${Buffer.from('x'.repeat(24)).toString('base64')}` } },
-    )
+    const runtime = await open({ 'p/End.flux': { onEnd, states: [{ name: 'end' }] } }, { secrets: { HOOK } })
     await runtime.execute('p/End')
     expect(runtime.sent()).toMatchObject([{ method: 'POST', url: onEnd.url, status: null }])
     runtime.http(onEnd.url, { status: 204 })
@@ -339,8 +393,6 @@ test('webhooks are called, and answer when their context does', async () => {
   runtime.fake('bank.charge', () => new Promise(() => {}))
   expect(await runtime.webhook('/hook/Ada')).toBeNull()
 })
-
-const set = (expression: string, to: string) => ({ type: 'set', expression, evaluate: true, to: [to] })
 
 test('what is drawn by chance follows from the seed, also ids', async () => {
   const files = {

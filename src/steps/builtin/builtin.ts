@@ -35,7 +35,7 @@ export function builtInClasses(options: HttpOptions): { readonly [className: str
   return {
     Logger: LOGGER,
     Errors: { throwException },
-    Webhooks: { verify, send: sendWebhook(options) },
+    Webhooks: { verify: (args, flux) => verify(args, flux, options.now), send: sendWebhook(options) },
     Http: { request: httpRequest(options) },
     'io.toro.martini.LoggerMethods': LOGGER,
     'io.toro.martini.GloopMethods': { throwException },

@@ -61,7 +61,7 @@ export function sendWebhook({ now = Date.now, ...options }: HttpOptions) {
     }
     const { status, headers } = await request(sent, flux)
     if (status >= 200 && status < 300) return { id, status }
-    throw new DeliveryError(status, status === GONE ? null : retryAfterOf(headers['retry-after']))
+    throw new DeliveryError(status, status === GONE ? null : retryAfterOf(headers['retry-after'], now()))
   }
 }
 
@@ -88,9 +88,9 @@ function givenHeaders(given: Json) {
 }
 
 /** `Retry-After` in milliseconds (RFC 9110, 10.2.3): seconds, or a date; undefined: it says nothing. */
-function retryAfterOf(value: Json | undefined) {
+function retryAfterOf(value: Json | undefined, now: number) {
   if (typeof value !== 'string') return undefined
-  const ms = /^\d{1,9}$/.test(value) ? Number(value) * 1000 : Date.parse(value) - Date.now()
+  const ms = /^\d{1,9}$/.test(value) ? Number(value) * 1000 : Date.parse(value) - now
   return ms > 0 ? Math.min(ms, MAX_RETRY_AFTER_MS) : undefined
 }
 
@@ -101,7 +101,7 @@ function retryAfterOf(value: Json | undefined) {
  * @throws Error if no webhook started the context, or an argument is invalid: both are faults of the service, not of
  * the sender
  */
-export function verify(args: JsonObject, { rawBody: body }: Pick<Flux, 'rawBody'>) {
+export function verify(args: JsonObject, { rawBody: body }: Pick<Flux, 'rawBody'>, now = Date.now) {
   if (body === null) throw new Error('Webhooks.verify needs a context that a webhook started')
   const secrets = secretsOf(args['secrets'] ?? null, 'Webhooks.verify', WEBHOOK_SCHEMES.standard.secretFault)
   const toleranceS = toleranceOf(args['tolerance'] ?? DEFAULT_TOLERANCE_SECONDS)
@@ -124,7 +124,7 @@ export function verify(args: JsonObject, { rawBody: body }: Pick<Flux, 'rawBody'
   const reason = WEBHOOK_SCHEMES.standard.verify(
     { secrets, toleranceS },
     { ...NO_REQUEST, headers: signed, body },
-    { nowMs: Date.now(), publicUrl: null },
+    { nowMs: now(), publicUrl: null },
   )
   return reason === null ? { valid: true, id, timestamp: Number(timestamp) * 1000 } : { valid: false, reason }
 }

@@ -22,8 +22,6 @@ export const STAGES = ['memory', 'embedded', 'Redis'] as const
 export type StageKind = (typeof STAGES)[number]
 
 const HALF_A_DAY_MS = 43_200_000
-/** One for each context in a chain of relatives that are due at once. */
-const SETTLED_LOOKS = 4
 const BEAT_MS = 600_000
 const DEAD_AFTER_MS = 86_400_000
 const ALL = 1000
@@ -204,8 +202,9 @@ export async function openStage(kind: StageKind, world: World, seed: number): Pr
     ...options,
   })
   const calls = bench.engine.calls(SYSTEM)
+  const isDue = (at: number) => at <= clock.now()
   const settle = async () => {
-    for (let looks = 0; looks < SETTLED_LOOKS; looks += 1) await bench.advance(0)
+    for (let looks = 0; looks < 2; looks = clock.pending.some(isDue) ? 0 : looks + 1) await bench.advance(0)
   }
   return {
     bench,

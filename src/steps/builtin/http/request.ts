@@ -32,8 +32,10 @@ export interface HttpOptions {
   readonly allowPrivate: boolean
   /** In place of the network. */
   readonly exchange?: Exchange
-  /** Epoch milliseconds, in place of the system's: when a message is signed. */
-  readonly now?: () => number
+  /** Epoch milliseconds, in place of the system's: of signatures, and of `Retry-After`. */
+  readonly now?: (() => number) | undefined
+  /** In place of `AbortSignal.timeout`. */
+  readonly lateAfter?: (milliseconds: number) => AbortSignal
 }
 
 /**
@@ -45,10 +47,15 @@ export interface HttpOptions {
  * @throws HttpError, TimeoutError, ForbiddenAddress; the abort reason of the step
  */
 export const httpRequest =
-  ({ allowPrivate, exchange = send, readsBody = true }: HttpOptions & { readonly readsBody?: boolean }) =>
+  ({
+    allowPrivate,
+    exchange = send,
+    lateAfter = (milliseconds) => AbortSignal.timeout(milliseconds),
+    readsBody = true,
+  }: HttpOptions & { readonly readsBody?: boolean }) =>
   async (args: JsonObject, flux: Pick<Flux, 'signal' | 'traceparent'>): Promise<HttpAnswer> => {
     const call = httpCall(args, flux.traceparent)
-    const late = AbortSignal.timeout(Math.ceil(call.timeout))
+    const late = lateAfter(Math.ceil(call.timeout))
     const signal = AbortSignal.any([flux.signal, late])
     let request = call
     try {
