@@ -44,6 +44,8 @@ async function ask(question: string) {
 
 /** Writes to a stream of the process. A pipe takes 64 KB at once, and the rest as its reader reads. */
 function outputTo(stream: NodeJS.WriteStream) {
+  // What is written here goes there, also `withPrintsAside`.
+  const write = stream.write.bind(stream)
   let fault: Error | null = null
   const fail = (error: unknown) => {
     fault ??= error instanceof Error ? error : new Error(String(error))
@@ -52,7 +54,7 @@ function outputTo(stream: NodeJS.WriteStream) {
   return {
     write(line: string) {
       try {
-        stream.write(`${line}\n`)
+        write(`${line}\n`)
       } catch (error) {
         // Writes to a file are synchronous.
         fail(error)
@@ -63,4 +65,14 @@ function outputTo(stream: NodeJS.WriteStream) {
       return fault
     },
   }
+}
+
+/** What modules and functions of services print to stdout meanwhile goes to stderr. */
+export async function withPrintsAside<Result>(run: () => Promise<Result>): Promise<Result> {
+  const { stdout, stderr } = process
+  const write = stdout.write.bind(stdout)
+  stdout.write = stderr.write.bind(stderr)
+  return run().finally(() => {
+    stdout.write = write
+  })
 }

@@ -1,12 +1,13 @@
 // cli: `actorflux test`: runs the scenarios beside services, and says what they cover.
-import { existsSync } from 'node:fs'
+import { once } from 'node:events'
+import { statSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { resolve, sep } from 'node:path'
 import { watchFolders } from '../definitions/watcher.ts'
 import { createLog } from '../observe/log.ts'
 import { readSome } from '../settings.ts'
 import type { ScenarioResult, SuiteOptions } from '../testing/scenario/suite.ts'
-import type { CliIo } from './cli-io.ts'
+import { withPrintsAside, type CliIo } from './cli-io.ts'
 import { command, EXIT, flagOption, textOption, UsageError, type Given } from './command.ts'
 import { isBroken, reportLines } from './report.ts'
 import { messageOf } from '../model/error-message.ts'
@@ -39,27 +40,26 @@ Exits with 1 if a scenario fails, a file or a service has a fault, or less than 
       return io.out(JSON.stringify(scenarioSchema()))
     }
     const suite = suiteOf(word, values, io)
-    const min = percentOf(values.min ?? '0')
-    const runOnce = () => runSuite(suite, { ...values, min }, io)
+    const min = Number(values.min ?? 0)
+    if (!(min >= 0 && min <= 100)) throw new UsageError('--min must be a number from 0 to 100')
+    const runOnce = () => withPrintsAside(() => runSuite(suite, { ...values, min }, io))
     if (!values.watch) return runOnce()
-    const stop = io.interrupted()
-    const runAgain = () =>
-      runOnce().catch((error: unknown) => {
+    const stopped = once(io.interrupted(), 'abort')
+    let code: number = EXIT.fine
+    const runAgain = async () => {
+      code = await runOnce().catch((error: unknown) => {
         io.err(plain(`actorflux: ${messageOf(error)}`))
         return EXIT.failed
       })
-    let running: Promise<number> = Promise.resolve(EXIT.fine)
-    const watcher = await watchFolders(suite.folders, async () => {
-      await (running = running.then(runAgain))
-    })
-    running = running.then(runAgain)
-    await new Promise((resolved) => stop.addEventListener('abort', resolved))
+    }
+    const watcher = await watchFolders(suite.folders, runAgain, true)
+    await stopped
     await watcher.close()
-    return running
+    return code
   },
 })
 
-/** @throws UsageError for a folder that is not there */
+/** @throws UsageError for what is no folder */
 function suiteOf(word: string, { filter = '' }: TestOptions, { env }: CliIo): SuiteOptions {
   const { actors, logLevel, logFormat } = readSome(
     env,
@@ -70,17 +70,11 @@ function suiteOf(word: string, { filter = '' }: TestOptions, { env }: CliIo): Su
   const folder = resolve(word)
   const isWithin = actors.some((each) => `${folder}${sep}`.startsWith(`${resolve(each)}${sep}`))
   const folders = word === '' || isWithin ? actors : [word]
-  for (const each of [...folders, ...(word === '' ? [] : [word])])
-    if (!existsSync(each)) throw new UsageError(`there is no folder ${each}`)
+  for (const each of word === '' ? folders : [word])
+    if (statSync(each, { throwIfNoEntry: false })?.isDirectory() !== true)
+      throw new UsageError(`there is no folder ${each}`)
   const log = env['ACTORFLUX_LOG_LEVEL'] ? createLog({ level: logLevel, format: logFormat }) : undefined
   return { folders, within: word !== '' && isWithin ? word : null, filter, log }
-}
-
-/** @throws UsageError */
-function percentOf(text: string) {
-  const percent = text.trim() === '' ? NaN : Number(text)
-  if (percent >= 0 && percent <= 100) return percent
-  throw new UsageError('--min must be a number from 0 to 100')
 }
 
 /** Resolves with the exit code. */
@@ -97,7 +91,7 @@ async function runSuite(
       reportLines(suite.report).forEach(io.err)
       return EXIT.failed
     }
-    if (suite.services.length === 0) throw noService(options.folders)
+    if (suite.services.length === 0 && options.within === null) throw noService(options.folders)
     const results: ScenarioResult[] = []
     for await (const result of suite.run()) {
       results.push(result)

@@ -3,7 +3,7 @@
 import { writeFile } from 'node:fs/promises'
 import { createLog } from '../observe/log.ts'
 import { readSome } from '../settings.ts'
-import type { CliIo } from './cli-io.ts'
+import { withPrintsAside, type CliIo } from './cli-io.ts'
 import { command, EXIT, textOption } from './command.ts'
 import { counted, isBroken, reportLines, reportSummary } from './report.ts'
 
@@ -45,13 +45,8 @@ export const types = command({
   options: { out: textOption('file', 'the file; standard output if left out') },
   notes: 'Writes nothing and exits with 1 if a service has a fault.',
   async run({ word, values: { out } }, io) {
-    const { stdout, stderr } = process
-    const write = stdout.write.bind(stdout)
-    // What modules of services print when they are loaded is no part of the file, which may be standard output.
-    stdout.write = stderr.write.bind(stderr)
-    const { services, report } = await checkFolders([word], io).finally(() => {
-      stdout.write = write
-    })
+    // The file may be standard output.
+    const { services, report } = await withPrintsAside(() => checkFolders([word], io))
     if (isBroken(report)) {
       reportLines(report).forEach(io.err)
       return EXIT.failed

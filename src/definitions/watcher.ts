@@ -15,17 +15,19 @@ export interface FolderWatcher {
   close(): Promise<void>
 }
 
-/** Watches folders. Calls of `onChange` never overlap; a change during a call leads to another call. */
+/** Watches folders. Calls of `onChange` never overlap; a change during a call leads to another call. `isChanged`: the first
+ * comes at once. */
 export async function watchFolders(
   folders: readonly string[],
   onChange: () => void | Promise<void>,
+  isChanged = false,
 ): Promise<FolderWatcher> {
   const stop = new AbortController()
   const { signal } = stop
   const look = async () => JSON.stringify(await Promise.all(folders.map((folder) => stateOf(folder, []))))
   let seen = await look()
   const watch = async () => {
-    for (let isChanged = false; !signal.aborted;) {
+    while (!signal.aborted) {
       const start = performance.now()
       const found = await look()
       const tookMs = performance.now() - start

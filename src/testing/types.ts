@@ -155,9 +155,10 @@ export interface TestRuntime<Services extends ServicesOf<Services> = AnyServices
   service<Name extends keyof Services & string>(name: Name): ServiceClient<Services[Name]>
   context<Name extends keyof Services & string>(contextId: ContextId): Promise<TestContext<Services[Name]['output']>>
   /**
-   * Calls a webhook. `path`: behind `/api`, with its query. Null: it has no answer yet, since its context runs on.
+   * Calls a webhook. `path`: behind `/api`, with its query. Resolves when it is answered, which may need the time to go
+   * on.
    */
-  webhook(path: string, request?: WebhookRequest): Promise<WebhookAnswer | null>
+  webhook(path: string, request?: WebhookRequest): Promise<WebhookAnswer>
   /**
    * Calls `given` in place of a function, `module.function`, also with its package before a slash; of a list, each call
    * gets the next result, or throws it if it is an Error. While the promise of a fake is pending, its step is under way.

@@ -15,13 +15,13 @@ interface WebhookCallerParts {
   readonly secrets: ServiceSecrets
 }
 
-/** What calls the webhooks of the present engine. Gives null while the caller waits for an answer. */
+/** What calls the webhooks of the present engine. */
 export const webhookCaller =
   ({ world, clock, log, secrets }: WebhookCallerParts) =>
   async (
     path: string,
     { method = 'POST', headers = {}, body: given, encoded }: WebhookRequest = {},
-  ): Promise<WebhookAnswer | null> => {
+  ): Promise<WebhookAnswer> => {
     const { requests: inFlight, ...memory } = memoryOf(SETTINGS)
     const { webhooks } = world.engine
     const app = createWebhookApp({
@@ -39,15 +39,9 @@ export const webhookCaller =
     const bytes = isRaw ? Buffer.from(body) : body === undefined ? null : JSON.stringify(body)
     const type = isRaw || body === undefined ? {} : { 'content-type': 'application/json' }
     const init = { method, headers: { ...type, ...headers }, body: bytes }
-    const answering = Promise.resolve(app.request(`/api${path}`, init)).then(readAnswer)
-    const none = clock.idle().then(() => null)
-    // An answer that is there at the present time comes first.
-    const answer = await Promise.race([answering, none])
+    const response = await app.request(`/api${path}`, init)
+    const { status, headers: answered } = response
+    const answer = { status, headers: Object.fromEntries(answered), body: dataOf(await response.text(), answered) }
     await clock.idle()
     return answer
   }
-
-async function readAnswer(response: Response): Promise<WebhookAnswer> {
-  const { status, headers } = response
-  return { status, headers: Object.fromEntries(headers), body: dataOf(await response.text(), headers) }
-}

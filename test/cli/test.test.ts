@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { XMLParser, XMLValidator } from 'fast-xml-parser'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { STEPS } from '../../src/testing/scenario/schema.ts'
 import { folderOf, write, type Files } from '../definitions/catalog-files.ts'
 import { commandLines } from './world.ts'
@@ -84,6 +84,7 @@ describe('actorflux test', () => {
 
   test.each([
     [['nowhere'], 'there is no folder nowhere'],
+    [['package.json'], 'there is no folder package.json'],
     [['--min', 'all'], '--min must be a number from 0 to 100'],
     [['--min', '101'], '--min must be a number from 0 to 100'],
     [['--fast'], 'there is no option --fast'],
@@ -111,6 +112,30 @@ describe('actorflux test', () => {
     const { code, out } = await run([join(folder, 'p')], env)
     expect(code).toBe(0)
     expect(out.join('\n')).not.toContain('q/Other')
+  })
+
+  test('so is one that has scenarios alone', async () => {
+    const folder = await open({ 'p/more/b.scenario.json': late })
+    const { code, out } = await run([join(folder, 'p/more')], { ACTORFLUX_ACTORS: folder })
+    expect({ code, out: out.join() }).toEqual({ code: 0, out: expect.stringMatching(/^ok .* it is late/) })
+    expect(await run([join(folder, 'p')], { ACTORFLUX_ACTORS: `${folder}/nowhere` })).toMatchObject({ code: 1 })
+  })
+
+  test('what functions print is on stderr', async () => {
+    const action = { type: 'invokeCode', className: 'fns', methodName: 'f' }
+    const folder = await open({
+      'p/fns.mjs': "process.stdout.write('loaded\\n')\nexport const f = () => void process.stdout.write('called\\n')",
+      'p/Say.flux': { states: [{ name: 'a', action }] },
+      'p/b.scenario.json': { service: 'Say', name: 'it speaks', start: {}, [STEPS]: [] },
+    })
+    const [out, err] = [vi.spyOn(process.stdout, 'write'), vi.spyOn(process.stderr, 'write')]
+    try {
+      await run([folder, '--json'])
+      expect([out, err].map(({ mock }) => mock.calls.map(([text]) => text))).toEqual([[], ['loaded\n', 'called\n']])
+    } finally {
+      out.mockRestore()
+      err.mockRestore()
+    }
   })
 
   test('--filter chooses', async () => {
@@ -143,17 +168,24 @@ describe('actorflux test', () => {
   })
 
   test('--junit writes well-formed XML', async () => {
-    const folder = await open({ 'p/b.scenario.json': wrong, 'p/c.scenario.json': '{' })
+    const folder = await open({
+      'p/b.scenario.json': wrong,
+      'p/c.scenario.json': '{',
+      'p/d.scenario.json': { ...closed, name: 'true' },
+      'p/e.scenario.json': { ...closed, name: 'a\uFFFEb\uFFFF' },
+    })
     const file = join(folder, 'report.xml')
     expect(await run([folder, '--junit', file])).toMatchObject({ code: 1 })
     const text = await readFile(file, 'utf8')
     expect(XMLValidator.validate(text)).toBe(true)
     const { testsuites } = new XMLParser({ ignoreAttributes: false, attributeNamePrefix: '' }).parse(text)
-    expect(testsuites.testsuite).toMatchObject({ tests: '3', failures: '2' })
+    expect(testsuites.testsuite).toMatchObject({ tests: '5', failures: '2' })
     expect(testsuites.testsuite.testcase.map(({ name }: { name: string }) => name)).toEqual([
       closed.name,
       wrong.name,
       'p/c.scenario.json',
+      'true',
+      'a\\ufffeb\\uffff',
     ])
     expect(testsuites.testsuite.testcase[1].failure['#text']).toContain('expected "Late"')
   })
@@ -190,5 +222,21 @@ describe('actorflux test', () => {
     expect(summaries()[2]).toContain('2 failed')
     stop.abort()
     expect((await running).code).toBe(1)
+  })
+
+  test('--watch ends with Ctrl-C also at its first look', async () => {
+    const folder = await open()
+    const { code } = await commandLines(
+      ['test', folder, '--watch'],
+      {},
+      {
+        interrupted() {
+          const stop = new AbortController()
+          setImmediate(() => stop.abort())
+          return stop.signal
+        },
+      },
+    )
+    expect(code).toBe(0)
   })
 })

@@ -154,6 +154,16 @@ describe('time', () => {
     expect(await runtime.context(contextId)).toMatchObject({ endedAt: Date.UTC(2026, 2, 1, 11), status: 'COMPLETED' })
   })
 
+  test('an event that came before a context waits is there for it, also after days and a crash', async () => {
+    const states = [{ name: 'A', waiting: true, transitions: [{ event: 'go', to: 'B' }] }, { name: 'B' }]
+    const runtime = await open({ 'p/W.flux': { states } })
+    await runtime.send('go', { ttl: 7 * 86_400 })
+    await runtime.advance('3d')
+    await runtime.crash()
+    const { contextId } = await runtime.execute('p/W')
+    expect((await runtime.context(contextId)).state).toBe('B')
+  })
+
   test.each(['1 week', '-1s', -1, Number.NaN])('%j is no duration', async (time) => {
     const runtime = await open(FILES)
     await expect(runtime.advance(time)).rejects.toThrow('is no duration')
@@ -391,7 +401,12 @@ test('webhooks are called, and answer when their context does', async () => {
   expect(await runtime.webhook('/hook/Ada')).toMatchObject({ status: 200, body: 'Hello Ada' })
   expect(await runtime.webhook('/nowhere')).toMatchObject({ status: 404, body: { title: expect.any(String) } })
   runtime.fake('bank.charge', () => new Promise(() => {}))
-  expect(await runtime.webhook('/hook/Ada')).toBeNull()
+  const { promise, release } = held<string>()
+  runtime.fake('bank.charge', () => promise)
+  const answer = runtime.webhook('/hook/Ada')
+  await runtime.idle()
+  release('done')
+  expect(await answer).toMatchObject({ status: 200, body: 'Hello Ada' })
 })
 
 test('what is drawn by chance follows from the seed, also ids', async () => {

@@ -83,6 +83,27 @@ test('all that can be done is done', async () => {
   expect(await failureOf({ now: '2026-05-01', start: { input: { room: 'r-1' } }, steps })).toBeNull()
 })
 
+test('the answer of a webhook may come in a later step', async () => {
+  const retry = { maxAttempts: 2, delay: 5 }
+  const states = [{ name: 'A', action: { type: 'invokeCode', className: 'doors', methodName: 'open', retry } }]
+  const webhooks = [{ urlPath: '/door', httpMethods: ['POST'] }]
+  const steps = [
+    { expect: { answer: null } },
+    { advance: '5s' },
+    { expect: { status: 'COMPLETED', answer: { status: 204 } } },
+  ]
+  const results = await resultsOf({
+    'p/Door.flux': { webhooks, states },
+    'p/doors.mjs': 'export const open = () => true',
+    'p/a.scenario.json': scenario({
+      functions: { 'doors.open': [{ error: { message: 'no' } }, { result: 1 }] },
+      start: { webhook: { path: '/door' } },
+      steps,
+    }),
+  })
+  expect(results.map(({ failure }) => failure)).toEqual([null])
+})
+
 test('a failure tells the step, what was expected and seen, and the way', async () => {
   const file = JSON.stringify(
     scenario({

@@ -3,8 +3,8 @@
 import stringWidth from 'string-width'
 import { styleText } from 'node:util'
 
-/** C0 and C1 controls without line feed and tab, and those that change the direction of text. */
-const CONTROLS = /(?![\n\t])[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu
+/** C0 and C1 controls without line feed and tab, those that change the direction of text, and what is no character. */
+const CONTROLS = /(?![\n\t])[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}\uFFFE\uFFFF]/gu
 
 /** One line, without characters that control a terminal. */
 export const plain = (text: string): string => plainText(text).replace(/[\n\t]/g, ' ')

@@ -10,15 +10,7 @@ const builder = new XMLBuilder({
   attributeNamePrefix: '@',
   format: true,
   suppressEmptyNode: true,
-})
-
-const secondsOf = (results: readonly ScenarioResult[]) =>
-  (results.reduce((sum, { milliseconds }) => sum + milliseconds, 0) / 1000).toFixed(3)
-
-const countsOf = (results: readonly ScenarioResult[]) => ({
-  '@tests': results.length,
-  '@failures': results.filter(({ ok }) => !ok).length,
-  '@time': secondsOf(results),
+  suppressBooleanAttributes: false,
 })
 
 export const junitOf = (results: readonly ScenarioResult[]): string =>
@@ -27,15 +19,15 @@ export const junitOf = (results: readonly ScenarioResult[]): string =>
     testsuites: {
       testsuite: {
         '@name': 'actorflux',
-        ...countsOf(results),
-        testcase: results.map((result) => {
-          const { scenario, service, file, failure } = result
+        '@tests': results.length,
+        '@failures': results.filter(({ ok }) => !ok).length,
+        testcase: results.map(({ scenario, service, file, milliseconds, failure }) => {
           const path = relative('', file)
           return {
             '@name': plainText(scenario),
             '@classname': service ?? path,
             '@file': path,
-            '@time': secondsOf([result]),
+            '@time': (milliseconds / 1000).toFixed(3),
             ...(failure && {
               failure: { '@message': plainText(failure.message), '#text': failureLines(failure, path).join('\n') },
             }),

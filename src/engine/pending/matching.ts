@@ -4,7 +4,7 @@
 //   part of the commit, or of the answer, that made the context wait.
 // - Every server goes over all unclaimed events from time to time, and has those contexts looked at that wait for one
 //   of them. So an event is taken although the server crashed that was to find its taker. A server that is alone does so
-//   while there are any.
+//   when it begins, when an event was added, after what has failed, and while a context is about to take one.
 import type { ContextId } from '../../model/context.ts'
 import { FluxError } from '../../model/failure.ts'
 import { compareRows, type RowWrite, type StoredRow } from '../../model/rows.ts'
@@ -204,9 +204,10 @@ export class LookUps {
       const keys: string[] = []
       for await (const row of allRows(store, { space: 'held', prefix: '' }, ROWS)) {
         if (signal.aborted) return PAUSE_MS
-        mayBeMore = true
+        const hearers = await this.#keysOf(row)
+        mayBeMore ||= hearers.length === 0
         // A context that was looked at was offered all events that it waits for.
-        keys.push(...(await this.#keysOf(row)).filter((key) => !asked.has(key)))
+        keys.push(...hearers.filter((key) => !asked.has(key)))
         for (const key of keys) asked.add(key)
         if (keys.length >= KEYS) await this.#lookAtAll(keys.splice(0), upTo, signal)
       }

@@ -118,8 +118,12 @@ export class UnclaimedEvents {
     const expiresAt = receivedAt + ttl
     const added = { eventId, event, input, untyped, tags, receivedAt, expiresAt, receipt, roles, claim: null }
     await this.#requireRoom(added)
-    if (!(await this.#unclaimed.add(added, write && ((rows) => write(told, rows))))) return null
-    this.#lookUps.hurry()
+    try {
+      if (!(await this.#unclaimed.add(added, write && ((rows) => write(told, rows))))) return null
+    } finally {
+      // It may be there also if that has failed.
+      this.#lookUps.hurry()
+    }
     // A context may have come to wait while it was written.
     await this.#announce(added, null)
     return told

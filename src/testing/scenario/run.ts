@@ -101,8 +101,13 @@ function playOn(test: TestRuntime, { flux, services }: ReadScenario) {
     return contextId === null ? {} : { contextId }
   }
 
+  /** The answer may come in a later step. */
   async function request({ path, ...more }: NonNullable<ScenarioStep['webhook']>) {
-    answer = await test.webhook(path, more)
+    answer = null
+    const ask = async () => {
+      answer = await test.webhook(path, more)
+    }
+    await Promise.race([ask(), test.idle().then(test.idle)])
   }
 
   async function perform(step: ScenarioStep) {

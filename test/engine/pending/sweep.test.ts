@@ -34,19 +34,29 @@ const rowsOf = (event: string, count: number, from: number): StoredRow[] =>
     return { partition: 0, key: row?.key ?? '', value: row?.value ?? '', expiresAt: null }
   })
 
-/** Passes over those events; `waiting`: who waits for which. Gives the contexts that were looked at, and what was logged. */
+/**
+ * Passes over those events; `waiting`: who waits for which. `claimedFor`: passes in which another
+ * one is about to take them. Gives the contexts that were looked at, what was logged, and how many passes began.
+ */
 async function swept(
   rows: readonly StoredRow[],
-  { passes, waiting }: { passes: number; waiting: { readonly [event: string]: readonly number[] } },
+  {
+    passes,
+    waiting,
+    claimedFor = 0,
+  }: { passes: number; waiting: { readonly [event: string]: readonly number[] }; claimedFor?: number },
 ) {
   const clock = new SimulatedClock()
   const [looked, errors]: [Set<number>, string[]] = [new Set(), []]
+  let begun = 0
   const log = { ...silent, error: (message: string) => void errors.push(message) }
   const store = emptyStore({
     countRows: () => Promise.resolve(rows.length),
     highestId: () => Promise.resolve(1e6),
-    listRows: ({ after, limit }) =>
-      Promise.resolve(rows.filter(({ key }) => after === undefined || key > after.key).slice(0, limit)),
+    listRows({ after, limit }) {
+      if (after === undefined) begun += 1
+      return Promise.resolve(rows.filter(({ key }) => after === undefined || key > after.key).slice(0, limit))
+    },
     selectIds: ({ any, after = 0, limit }) => {
       const keys = new Set(any.flat())
       const ids = Object.entries(waiting)
@@ -65,7 +75,7 @@ async function swept(
       return Promise.resolve()
     }
   }
-  const unclaimed = { unclaimed: (row: UnclaimedRow) => Promise.resolve(row) }
+  const unclaimed = { unclaimed: (row: UnclaimedRow) => Promise.resolve(begun <= claimedFor ? null : row) }
   const sweep = new Sweep({ beat: null, store, clock, log, unclaimed, offer: () => Promise.resolve('passed') })
   sweep.passes.within(0)
   for (let pass = 0; pass < passes; pass += 1) {
@@ -74,7 +84,7 @@ async function swept(
     await sleep(20)
   }
   await sweep.passes.stop()
-  return { looked, errors }
+  return { looked, errors, begun }
 }
 
 test('those who wait for few events are looked at beside many who can not take theirs', async () => {
@@ -112,4 +122,12 @@ test.each(['garbage{', '{}', 'null'])('a row with %s holds up none behind it, an
     [7],
     [`the stored row '${damaged.key}' in 'held' can't be read: it is left out`],
   ])
+})
+
+test.each([
+  [0, 1],
+  [2, 3],
+])('a server that is alone passes over events until none is claimed: %j', async (claimedFor, passes) => {
+  const { looked, begun } = await swept(rowsOf('go', 3, 0), { passes: 6, waiting: { go: [7] }, claimedFor })
+  expect([[...looked], begun]).toEqual([[7], passes])
 })
