@@ -96,9 +96,9 @@ export interface StepRunner {
   /**
    * Calls the function in a process of its own, which is killed if the function runs longer than `timeout`
    * milliseconds. Time in the queue does not count. Resolves and rejects like `run`, and also rejects with a
-   * TimeoutError or the abort reason of `flux.signal`.
+   * TimeoutError or the abort reason of `flux.signal`. Left out: `run` is called.
    */
-  runIsolated(call: IsolatedCall): Promise<Json>
+  runIsolated?(call: IsolatedCall): Promise<Json>
   /** The reason why the script cannot be parsed, as text for a report; null if it can. */
   scriptFault(script: string): Promise<string | null>
   /**

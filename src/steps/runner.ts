@@ -31,7 +31,7 @@ export function stepRunner({
   maxResult = MAX_RESULT_BYTES,
   isolated = ISOLATED,
   watch,
-}: StepRunnerOptions): StepRunner {
+}: StepRunnerOptions): Required<StepRunner> {
   const functions = new Functions({ allowPrivate })
   const scripts = new Scripts({ maxResult })
   const isolates = new IsolatePool({ places: isolated, allowPrivate, maxResult })

@@ -5,7 +5,6 @@
 //   of a process takes longer than a whole test; scripts in their sandbox, because they see another JavaScript there.
 // - A fake is not waited for: while its promise is pending, its step is under way, and the clock can be moved to the
 //   timeout of the step, or the runtime can crash. The simulated clock waits for the functions that are not faked.
-import { runFunction } from '../engine/steps/steps.ts'
 import type { CompiledFlux } from '../definitions/flux.ts'
 import { copyOf, getOwn, toBoundedJson } from '../model/json/value.ts'
 import { alternatives } from '../model/nearest.ts'
@@ -53,16 +52,6 @@ export function testRunner({ services, runner, clock, http }: TestRunnerParts) {
     scriptFault: runner.scriptFault,
     stackOf: runner.stackOf,
     run,
-    runIsolated({ timeout, ...call }) {
-      const controller = new AbortController()
-      const { signal } = call.flux
-      signal.addEventListener('abort', () => controller.abort(signal.reason), { once: true })
-      const own = { ...call, flux: { ...call.flux, signal: controller.signal } }
-      return runFunction(
-        { runner: steps, clock },
-        { call: own, hasSecrets: false, isolate: false, timeout, controller },
-      )
-    },
     runScript: (call) => running.counted(1, () => runner.runScript(call)),
     close() {},
   }

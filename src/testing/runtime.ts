@@ -19,7 +19,7 @@ import { testRunner } from './runner.ts'
 import { SimulatedClock } from './simulated-clock.ts'
 import type { SendOptions, TestMove, TestOptions, TestRuntime } from './types.ts'
 import { webhookCaller } from './webhooks.ts'
-import { openWorld, secretsOf } from './world.ts'
+import { openWorld, secretsOf, type World } from './world.ts'
 
 export type * from './types.ts'
 
@@ -70,12 +70,8 @@ export async function openTestRuntime<Services extends ServicesOf<Services> = An
   if (begin === null) throw new TypeError(`now must be a time in ISO 8601 or epoch milliseconds, not ${now}`)
   const clock = new SimulatedClock(begin)
   const network = fakeNetwork(() => clock.now())
-  const lateAfter = (milliseconds: number) => {
-    const late = new AbortController()
-    clock.after(milliseconds, () => late.abort())
-    return late.signal
-  }
-  const http = { allowPrivate: true, exchange: network.exchange, now: () => clock.now(), lateAfter }
+  const { exchange } = network
+  const http = { allowPrivate: true, exchange, now: () => clock.now(), lateAfter: (ms: number) => clock.lateAfter(ms) }
   const { steps, underWay, fake, calls } = testRunner({ services: catalog.all(), runner: real, clock, http })
   clock.underWay.add(underWay)
   const moves: TestMove[] = []
@@ -88,15 +84,7 @@ export async function openTestRuntime<Services extends ServicesOf<Services> = An
   }
   const own = { clock, log, secrets: secretsOf(values) }
   const world = await openWorld({ ...own, catalog, seed, signals, runner: steps, webhookSender: webhookSender(http) })
-  const entries: unknown[][] = Object.keys(METHODS).map((name) => [
-    name,
-    async (...given: unknown[]) => {
-      const answer: unknown = await Reflect.apply(Reflect.get(world.api, name), null, given)
-      await clock.idle()
-      return answer
-    },
-  ])
-  const api: FluxApi = Object.fromEntries(entries)
+  const api = apiOf(world, clock)
   await clock.idle()
   return {
     ...api,
@@ -132,6 +120,19 @@ export async function openTestRuntime<Services extends ServicesOf<Services> = An
     coverage: () => Object.fromEntries(catalog.all().map((flux) => [pathOf(flux), coverage.of(flux)])),
     close: world.close,
   }
+}
+
+/** The calls of the present engine, each of which waits until nothing is left to do. */
+function apiOf(world: World, clock: SimulatedClock): FluxApi {
+  const entries: unknown[][] = Object.keys(METHODS).map((name) => [
+    name,
+    async (...given: unknown[]) => {
+      const answer: unknown = await Reflect.apply(Reflect.get(world.api, name), null, given)
+      await clock.idle()
+      return answer
+    },
+  ])
+  return Object.fromEntries(entries)
 }
 
 /** The values of a model, by name. */

@@ -36,6 +36,13 @@ export class SimulatedClock implements Clock {
     }
   }
 
+  /** As `AbortSignal.timeout`. */
+  lateAfter(milliseconds: number): AbortSignal {
+    const late = new AbortController()
+    this.after(milliseconds, () => late.abort())
+    return late.signal
+  }
+
   /** Resolves when nothing goes on by itself while the clock stands still. */
   idle(): Promise<void> {
     return idle(() => [...this.underWay].map((each) => each()).find((change) => change !== null) ?? null)

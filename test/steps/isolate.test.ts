@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { stepRunner } from '../../src/steps/runner.ts'
 import { notFound } from '../../src/model/failure.ts'
 import type { JsonObject } from '../../src/model/json/value.ts'
-import type { Flux, StepRunner } from '../../src/ports/steps.ts'
+import type { Flux } from '../../src/ports/steps.ts'
 import { errorOf } from '../../src/engine/interpreter/exception.ts'
 import { flux } from './flux.ts'
 import { silent } from '../support/silent.ts'
@@ -54,7 +54,7 @@ export const odd = () => ({ date: new Date(5), map: new Map([['a', 1n]]), bytes:
 `
 
 let folder: string
-let runner: StepRunner
+let runner: ReturnType<typeof stepRunner>
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'actorflux-isolate-'))

@@ -284,7 +284,7 @@ export async function runFunction(
   const args = step.hasSecrets
     ? argumentsWithSecrets(call.args, (name) => secrets?.get(name) ?? null)
     : copyOf(call.args)
-  if (step.isolate) return runner.runIsolated({ ...call, args, timeout })
+  if (step.isolate && runner.runIsolated) return runner.runIsolated({ ...call, args, timeout })
   const cancelTimer = clock.after(timeout, () =>
     controller.abort(new DOMException(`no result within ${timeout / 1000} s`, 'TimeoutError')),
   )
