@@ -42,7 +42,7 @@ Exits with 1 if a scenario fails, a file or a service has a fault, or less than 
     const suite = suiteOf(word, values, io)
     const min = Number(values.min ?? 0)
     if (!(min >= 0 && min <= 100)) throw new UsageError('--min must be a number from 0 to 100')
-    const runOnce = () => withPrintsAside(() => runSuite(suite, { ...values, min }, io))
+    const runOnce = () => withPrintsAside(() => runSuite(suite, values, min, io))
     if (!values.watch) return runOnce()
     const stopped = once(io.interrupted(), 'abort')
     let code: number = EXIT.fine
@@ -61,26 +61,22 @@ Exits with 1 if a scenario fails, a file or a service has a fault, or less than 
 
 /** @throws UsageError for what is no folder */
 function suiteOf(word: string, { filter = '' }: TestOptions, { env }: CliIo): SuiteOptions {
-  const { actors, logLevel, logFormat } = readSome(
-    env,
-    'ACTORFLUX_ACTORS',
-    'ACTORFLUX_LOG_LEVEL',
-    'ACTORFLUX_LOG_FORMAT',
-  )
+  const { actors, logLevel: level } = readSome(env, 'ACTORFLUX_ACTORS', 'ACTORFLUX_LOG_LEVEL')
   const folder = resolve(word)
   const isWithin = actors.some((each) => `${folder}${sep}`.startsWith(`${resolve(each)}${sep}`))
   const folders = word === '' || isWithin ? actors : [word]
   for (const each of word === '' ? folders : [word])
     if (statSync(each, { throwIfNoEntry: false })?.isDirectory() !== true)
       throw new UsageError(`there is no folder ${each}`)
-  const log = env['ACTORFLUX_LOG_LEVEL'] ? createLog({ level: logLevel, format: logFormat }) : undefined
+  const log = env['ACTORFLUX_LOG_LEVEL'] ? createLog({ level }) : undefined
   return { folders, within: word !== '' && isWithin ? word : null, filter, log }
 }
 
 /** Resolves with the exit code. */
 async function runSuite(
   options: SuiteOptions,
-  { json, junit, coverage: isDrawn, min }: Omit<TestOptions, 'min'> & { readonly min: number },
+  { json, junit, coverage: isDrawn = false }: TestOptions,
+  min: number,
   io: CliIo,
 ): Promise<number> {
   const { openSuite } = await import('../testing/scenario/suite.ts')
@@ -105,7 +101,7 @@ async function runSuite(
     if (results.length === 0) throw new Error('no scenario was found: they are files *.scenario.json beside services')
     const short = suite.services.filter((flux) => !isCovered(suite.coverage.of(flux), min))
     if (!json) {
-      coverageLines(suite, isDrawn === true, io.screen?.columns ?? null).forEach(io.out)
+      coverageLines(suite, isDrawn, io.screen?.columns ?? null).forEach(io.out)
       io.out(summaryOf(results, performance.now() - began))
     }
     for (const { package: owner, fluxName } of short)

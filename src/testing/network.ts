@@ -20,8 +20,8 @@ export function fakeNetwork(now: () => number) {
 
   const exchange: Exchange = async ({ method, url: { href }, headers, body }, _, signal) => {
     const data = body && dataOf(body.toString(), headers)
-    const request = { method, url: href, headers: Object.fromEntries(headers), body: data, at: now() }
-    const place = sent.push({ ...request, status: null }) - 1
+    const request = { method, url: href, headers: Object.fromEntries(headers), body: data, at: now(), status: null }
+    const place = sent.push(request) - 1
     const fake = fakeOf(href)
     if (!fake)
       throw new HttpError(`no request leaves a test: there is no answer of ${href}${alternatives(href, fakes.keys())}`)

@@ -74,7 +74,7 @@ export function testRunner({ services, runner, clock, http }: TestRunnerParts) {
 }
 
 /** The names of the functions that services call. */
-export const functionsOf = (services: readonly CompiledFlux[]): ReadonlySet<string> =>
+const functionsOf = (services: readonly CompiledFlux[]): ReadonlySet<string> =>
   new Set(
     services.flatMap(({ package: owner, states }) =>
       states.flatMap(({ action: { code } }) => (code ? namesOf({ package: owner, ...code }) : [])),

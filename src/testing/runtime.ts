@@ -82,8 +82,8 @@ export async function openTestRuntime<Services extends ServicesOf<Services> = An
       for (const { from, event, to, at } of made) moves.push({ service: pathOf(service), from, event, to, at })
     },
   }
-  const own = { clock, log, secrets: secretsOf(values) }
-  const world = await openWorld({ ...own, catalog, seed, signals, runner: steps, webhookSender: webhookSender(http) })
+  const parts = { catalog, clock, log, seed, signals, runner: steps, webhookSender: webhookSender(http) }
+  const world = await openWorld({ ...parts, secrets: secretsOf(values) })
   const api = apiOf(world, clock)
   await clock.idle()
   return {
@@ -103,7 +103,7 @@ export async function openTestRuntime<Services extends ServicesOf<Services> = An
       const view = await api.getContext({ contextId })
       return { ...view, state: view.currentState, input: valuesOf(view.input), output: valuesOf(view.output) }
     },
-    webhook: webhookCaller({ ...own, world }),
+    webhook: webhookCaller(world, clock),
     fake,
     calls,
     http: network.http,
@@ -127,7 +127,7 @@ function apiOf(world: World, clock: SimulatedClock): FluxApi {
   const entries: unknown[][] = Object.keys(METHODS).map((name) => [
     name,
     async (...given: unknown[]) => {
-      const answer: unknown = await Reflect.apply(Reflect.get(world.api, name), null, given)
+      const answer: unknown = await Reflect.apply(Reflect.get(world.present().api, name), null, given)
       await clock.idle()
       return answer
     },

@@ -52,7 +52,8 @@ export interface FakeAnswer {
   readonly body?: unknown
 }
 
-export interface HttpRequestSeen {
+/** A request, and the status of its answer. */
+export interface SentRequest {
   readonly method: string
   readonly url: string
   /** By lower-case name. */
@@ -61,10 +62,7 @@ export interface HttpRequestSeen {
   readonly body: Json
   /** Epoch milliseconds of the simulated clock. */
   readonly at: number
-}
-
-export interface SentRequest extends HttpRequestSeen {
-  /** Of the answer; null: there is none. */
+  /** Null: there is no answer. */
   readonly status: number | null
 }
 
@@ -72,7 +70,7 @@ export interface SentRequest extends HttpRequestSeen {
  * An answer, or a function that gives one. `code` of an error that it throws, such as ECONNREFUSED, is that of an error of
  * the network.
  */
-export type FakeHttp = FakeAnswer | ((request: HttpRequestSeen) => unknown)
+export type FakeHttp = FakeAnswer | ((request: SentRequest) => unknown)
 
 export interface WebhookRequest {
   /** POST if left out. */

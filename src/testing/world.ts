@@ -3,7 +3,8 @@ import { localAlarm } from '../alarms/local.ts'
 import { createEngine, type EngineParts } from '../engine/engine.ts'
 import { STORE_ID_ROW } from '../engine/contexts/ids.ts'
 import { drawnFrom } from '../engine/idempotency/kept-answer.ts'
-import { limitsOf, memoryOf } from '../main/limits.ts'
+import { createWebhookApp } from '../http/app.ts'
+import { limitsOf, MAX_PARTS, memoryOf } from '../main/limits.ts'
 import { SecretRedactor } from '../model/secret-redactor.ts'
 import type { Clock } from '../ports/clock.ts'
 import { atEachLevel, type Log } from '../ports/log.ts'
@@ -35,18 +36,16 @@ export const engineParts = (
   ...given,
 })
 
-export interface WorldParts extends Pick<
-  EngineParts,
-  'catalog' | 'runner' | 'log' | 'secrets' | 'signals' | 'webhookSender'
-> {
+export interface WorldParts extends Pick<EngineParts, 'catalog' | 'runner' | 'log' | 'signals' | 'webhookSender'> {
   readonly clock: SimulatedClock
+  readonly secrets: ServiceSecrets
   /** What is drawn by chance follows from it. */
   readonly seed: number
 }
 
 export type World = Awaited<ReturnType<typeof openWorld>>
 
-export async function openWorld({ seed, clock, log, ...parts }: WorldParts) {
+export async function openWorld({ seed, clock, log, secrets, ...parts }: WorldParts) {
   const memory = new Memory({ now: () => clock.now(), silence: null })
   // It is part of the ids of webhooks.
   memory.rows.write([{ ...STORE_ID_ROW, value: 'test', expiresAt: null }])
@@ -66,23 +65,21 @@ export async function openWorld({ seed, clock, log, ...parts }: WorldParts) {
     const ownLog: Log = atEachLevel((level) => (...line) => {
       if (isAlive) log[level](...line)
     })
-    const engine = createEngine(engineParts({ ...parts, store, clock: own, log: ownLog, random, uuid }))
+    const engine = createEngine(engineParts({ ...parts, secrets, store, clock: own, log: ownLog, random, uuid }))
     const kill = () => {
       isAlive = false
       void store.close()
     }
-    return { engine, api: engine.local(), kill }
+    const { requests: inFlight, ...budgets } = memoryOf(SETTINGS)
+    const { webhooks } = engine
+    const appParts = { ...SETTINGS, ...budgets, inFlight, maxParts: MAX_PARTS, webhooks, clock, log, secrets }
+    return { engine, api: engine.local(), webhookApp: () => createWebhookApp(appParts), kill }
   }
 
   let present = begin()
   await present.engine.start()
   return {
-    get engine() {
-      return present.engine
-    },
-    get api() {
-      return present.api
-    },
+    present: () => present,
     /** As after kill -9: what runs ends without a trace, and another engine takes over. */
     async crash() {
       await clock.idle()

@@ -3,7 +3,6 @@
 import { setFlagsFromString } from 'node:v8'
 import { escapedKey } from '../../model/failure.ts'
 import { getOwn, isObject, type Json, type JsonObject } from '../../model/json/value.ts'
-import { nearestName } from '../../model/nearest.ts'
 
 export interface Mismatch {
   /** JSON pointer into what is expected. */
@@ -32,20 +31,16 @@ export function mismatchesOf(expected: Json, seen: Json | undefined, pointer = '
   )
 }
 
-const MATCHERS: readonly string[] = ['$any', '$matches']
-const isMatcher = (name: string) =>
-  name.startsWith('$') && (MATCHERS.includes(name) || nearestName(name, MATCHERS) !== null)
-
 /**
  * What `{ "$any": true }` stands for, anything but null, or `{ "$matches": "a pattern" }`, a text with a match; null: it
  * is no matcher.
  */
 function matcherOf(expected: JsonObject, pointer: string): ((seen: Json) => boolean) | null {
-  const names = Object.keys(expected)
-  if (!names.some(isMatcher)) return null
-  const { $any: any, $matches: pattern } = expected
-  if (names.length === 1 && any === true) return (seen) => seen !== null
-  if (names.length !== 1 || typeof pattern !== 'string')
+  const { $any: any, $matches: pattern, ...others } = expected
+  if (any === undefined && pattern === undefined) return null
+  const isAlone = Object.keys(others).length === 0
+  if (isAlone && any === true && pattern === undefined) return (seen) => seen !== null
+  if (!isAlone || any !== undefined || typeof pattern !== 'string')
     throw new Error(`${pointer}: a matcher is {"$any": true} or {"$matches": "a pattern"}, alone in its object`)
   const regExp = new RegExp(pattern, LINEAR)
   return (seen) => typeof seen === 'string' && regExp.test(seen)

@@ -1,7 +1,7 @@
 // testing/scenario: reads scenario files. Faults tell line and column.
 import { readFileSync } from 'node:fs'
 import type { CompiledFlux } from '../../definitions/flux.ts'
-import { Report } from '../../definitions/report.ts'
+import { Report, type Fault } from '../../definitions/report.ts'
 import { JsonFault, readJson } from '../../definitions/source/json.ts'
 import { checkKeys, readBy } from '../../definitions/source/read.ts'
 import { messageOf } from '../../model/error-message.ts'
@@ -21,12 +21,8 @@ export interface ReadScenario {
 }
 
 /** Why a scenario has failed. */
-export interface ScenarioFailure {
+export interface ScenarioFailure extends Pick<Fault, 'pointer' | 'line' | 'column'> {
   readonly message: string
-  /** JSON pointer to the step, or the part of the file. */
-  readonly pointer: string
-  readonly line?: number
-  readonly column?: number
   readonly mismatches: readonly Mismatch[]
   /** The moves of all contexts, in their order. */
   readonly way: readonly string[]
@@ -53,7 +49,7 @@ export function readScenario(
     if (scenario && !flux) report.fault('/service', unknownService(scenario.service, { services }))
     if (scenario && flux && !report.broken) return { scenario, flux, services, placeOf }
     const faults = report.faults.filter(({ severity }) => severity === 'fault')
-    const [{ pointer, part } = { pointer: '', part: undefined }] = faults
+    const { pointer = '', part }: Partial<Fault> = faults[0] ?? {}
     const message = faults.map((fault) => `${fault.pointer} ${fault.reason}`.trim()).join('; ')
     return { failure: { message, pointer, ...placeOf(pointer, part), ...NOTHING_DONE } }
   } catch (error) {

@@ -20,7 +20,7 @@ import {
 /** A step that has not gone as it should. */
 class StepFault extends Error {
   readonly mismatches: readonly Mismatch[]
-  constructor(message: string, mismatches: readonly Mismatch[] = []) {
+  constructor(message: string, mismatches: readonly Mismatch[]) {
     super(message)
     this.mismatches = mismatches
   }
@@ -119,7 +119,7 @@ function playOn(test: TestRuntime, { flux, services }: ReadScenario) {
     if (send !== undefined) return test.send(send, { ...(await receiverOf(step)), input })
     if (step.advance !== undefined || command === undefined) return test.advance(step.advance ?? 0)
     const contextId = await contextOf(service)
-    if (contextId === null) throw new StepFault('there is no context')
+    if (contextId === null) throw new Error('there is no context')
     return Reflect.apply(Reflect.get(test, command), null, [{ contextId, ...(step.retry && { state, input }) }])
   }
 

@@ -67,14 +67,6 @@ const Expected = closedEntry(
   Object.fromEntries(Object.entries(SEEN).map(([name, description]) => [name, JSON_VALUE.describe(description)])),
 )
 
-/** What can be done with a context. */
-const STEERED = {
-  terminate: that('The context is ended.'),
-  retry: that('A context that failed goes on.'),
-  pause: that('The context is paused.'),
-  resume: that('The context is resumed.'),
-}
-
 const COMMANDS = {
   expect: Expected.optional().describe('What is to be seen then.'),
   send: told('Name of an event that the context gets; with `tags`, `key` or `all`, others.'),
@@ -86,7 +78,10 @@ const COMMANDS = {
     .optional(),
   crash: that('The server is killed, and another one begins.'),
   webhook: Webhook,
-  ...STEERED,
+  terminate: that('The context is ended.'),
+  retry: that('A context that failed goes on.'),
+  pause: that('The context is paused.'),
+  resume: that('The context is resumed.'),
 }
 
 /** What a step does: one of these. */
