@@ -432,6 +432,12 @@ describe('a rehearsal', () => {
     await bench.startOperation({ filter: {}, do: 'terminate', dryRun: true })
     await bench.idle()
     expect(await stored(bench)).toBe(before)
+    const sent = { event: 'unknown', eventId: 'sent' }
+    await bench.sendEvent(sent)
+    expect(await bench.sendEvent({ ...sent, dryRun: true })).toMatchObject({ eventId: 'sent', would: [] })
+    await expect(bench.sendEvent({ ...sent, event: 'other', dryRun: true })).rejects.toMatchObject({
+      failure: { kind: 'idempotencyMismatch' },
+    })
     await bench.terminate({ contextId, idempotencyKey: 'k' })
     const ended = await stored(bench)
     // Under its key it was carried out: that is what a repeat is told.
@@ -525,6 +531,18 @@ describe('a version', () => {
     for (const one of tried)
       if (one.status === 'rejected')
         expect(one.reason).toMatchObject({ failure: { kind: 'versionMismatch', version: 2 } })
+  })
+
+  test('lets one of many have its effect that one turn decides', async () => {
+    const bench = await open()
+    const contextId = await bench.run('Pay', { order: 'a' })
+    const first = bench.addTags({ contextId, tag: ['first'] })
+    const tried = await Promise.allSettled(
+      Array.from({ length: 20 }, (_, index) => bench.addTags({ contextId, tag: [`t-${index}`], version: 2 })),
+    )
+    await first
+    expect(tried.map(({ status }) => status === 'fulfilled').filter(Boolean)).toHaveLength(1)
+    expect(await bench.getContext({ contextId })).toMatchObject({ version: 3, tags: ['o-a', 'first', 't-0'] })
   })
 
   test('is judged by every call to one context, rehearsed ones, too', async () => {
