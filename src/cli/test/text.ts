@@ -17,7 +17,7 @@ export function resultLines(
 ) {
   const word = ok ? 'ok    ' : 'failed'
   const head = `${hasColour ? styled(ok ? 'green' : 'red', word) : word} ${plain(`${service ?? ''} ${scenario}`.trim())}`
-  return [`${head} (${Math.round(milliseconds)} ms)`, ...(failure ? failureLines(failure, relative('', file)) : [])]
+  return [`${head} (${milliseconds} ms)`, ...(failure ? failureLines(failure, relative('', file)) : [])]
 }
 
 /** What has failed, without the name of the scenario. */
@@ -52,10 +52,10 @@ interface Covered {
 
 /** A table of the services, the states and transitions that were never taken, and diagrams if they are wanted. */
 export function coverageLines({ services, coverage }: Covered, isDrawn: boolean, columns: number | null): string[] {
-  const all = services.map((flux) => ({ flux, name: `${flux.package}/${flux.fluxName}`, found: coverage.of(flux) }))
-  const rows = all.map(({ name, found }) => [name, share(found.states), share(found.transitions)])
-  const never = all.flatMap(({ name, found: { states, transitions } }) =>
-    [...states.never, ...transitions.never].map((each) => plain(`${name}: ${each}`)),
+  const all = services.map((flux) => ({ flux, name: `${flux.package}/${flux.fluxName}`, ...coverage.of(flux) }))
+  const rows = all.map(({ name, states, transitions }) => [name, share(states), share(transitions)])
+  const never = all.flatMap(({ name, states, transitions }) =>
+    [...states.never, ...transitions.never].map((each) => plain(`  ${name}: ${each}`)),
   )
   const drawn = all.flatMap(({ flux, name }) => [
     '',
@@ -65,7 +65,7 @@ export function coverageLines({ services, coverage }: Covered, isDrawn: boolean,
   return [
     '',
     ...tableLines([['SERVICE', 'STATES', 'TRANSITIONS'], ...rows], columns, false),
-    ...(never.length > 0 ? ['', 'Never taken:', ...never.map((line) => `  ${line}`)] : []),
+    ...(never.length > 0 ? ['', 'Never taken:', ...never] : []),
     ...(isDrawn ? drawn : []),
     '',
   ]
