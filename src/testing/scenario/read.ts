@@ -46,7 +46,7 @@ export function readScenario(
     checkKeys(ScenarioFile, value, report)
     const scenario = readBy(ScenarioFile, value, report)
     const flux = services.get(scenario?.service ?? '')
-    if (scenario && !flux) report.fault('/service', unknownService(scenario.service, { services }))
+    if (scenario && !flux) report.fault('/service', unknownService(scenario.service, services))
     if (scenario && flux && !report.broken) return { scenario, flux, services, placeOf }
     const faults = report.faults.filter(({ severity }) => severity === 'fault')
     const { pointer = '', part }: Partial<Fault> = faults[0] ?? {}
@@ -60,5 +60,5 @@ export function readScenario(
 
 const NOTHING_DONE = { mismatches: [], way: [] }
 
-export const unknownService = (name: string, { services }: Pick<ReadScenario, 'services'>): string =>
+export const unknownService = (name: string, services: ReadScenario['services']): string =>
   `unknown service "${name}"${alternatives(name, services.keys())}`

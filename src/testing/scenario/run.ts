@@ -19,11 +19,13 @@ import {
 
 /** A step that has not gone as it should. */
 class StepFault extends Error {
-  readonly mismatches: readonly Mismatch[]
-  constructor(message: string, mismatches: readonly Mismatch[]) {
-    super(message)
-    this.mismatches = mismatches
-  }
+  mismatches: readonly Mismatch[] = []
+}
+
+/** @throws StepFault if they differ */
+function requireSame(expected: Json, seen: Json, pointer: string, what: string) {
+  const mismatches = mismatchesOf(expected, seen, pointer)
+  if (mismatches.length > 0) throw Object.assign(new StepFault(what), { mismatches })
 }
 
 /** Runs it; null: all is as expected. `coverage`: to which it adds what is taken. */
@@ -81,7 +83,7 @@ function playOn(test: TestRuntime, { flux, services }: ReadScenario) {
 
   function serviceOf(name?: string) {
     const found = name === undefined ? flux : services.get(name)
-    if (!found) throw new Error(unknownService(name ?? '', { services }))
+    if (!found) throw new Error(unknownService(name ?? '', services))
     return pathOf(found)
   }
 
@@ -153,10 +155,9 @@ async function compare(
     answer,
   }
   const seen = toJson(Object.fromEntries(Object.keys(expected).map((name) => [name, all[name] ?? null])))
-  const mismatches = mismatchesOf(toJson(expected), seen, '/expect')
   const what = contextId === null ? 'there is no context' : `context ${contextId} is not as expected`
   const error = view?.error ? `; it failed with ${view.error.type}: ${view.error.message}` : ''
-  if (mismatches.length > 0) throw new StepFault(what + error, mismatches)
+  requireSame(toJson(expected), seen, '/expect', what + error)
 }
 
 /** A number that is expected stands for that of a list. */
@@ -164,7 +165,7 @@ const listOrCount = (expected: Json | undefined, list: readonly unknown[]) =>
   typeof expected === 'number' ? list.length : list
 
 /** Whether a call is refused, and how, must be as the step says. */
-async function refusedAs(refused: Json | undefined, call: () => Promise<unknown>): Promise<void> {
+async function refusedAs(refused: Json = null, call: () => Promise<unknown>): Promise<void> {
   const failure = await call().then(
     () => null,
     (error: unknown) => {
@@ -172,9 +173,8 @@ async function refusedAs(refused: Json | undefined, call: () => Promise<unknown>
       throw error
     },
   )
-  const mismatches = mismatchesOf(refused ?? null, failure, '/refused')
-  if (mismatches.length === 0) return
-  throw new StepFault(failure === null ? 'the call was not refused' : `the call was refused: ${failure}`, mismatches)
+  const what = failure === null ? 'the call was not refused' : `the call was refused: ${failure}`
+  requireSame(refused, failure, '/refused', what)
 }
 
 function moveText({ service, from, event, to }: TestMove) {
