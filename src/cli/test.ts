@@ -13,6 +13,7 @@ import { isBroken, reportLines } from './report.ts'
 import { messageOf } from '../model/error-message.ts'
 import { plain, plainJson } from './remote/text.ts'
 import { noService } from './validate.ts'
+import { junitOf } from './test/junit.ts'
 import { coverageLines, isCovered, resultLines, summaryOf } from './test/text.ts'
 
 const OPTIONS = {
@@ -94,10 +95,7 @@ async function runSuite(
       if (json) io.out(plainJson(result))
       else resultLines(result, io.screen?.hasColour ?? false).forEach(io.out)
     }
-    if (junit !== undefined) {
-      const { junitOf } = await import('./test/junit.ts')
-      await writeFile(junit, junitOf(results))
-    }
+    if (junit !== undefined) await writeFile(junit, junitOf(results))
     if (results.length === 0) throw new Error('no scenario was found: they are files *.scenario.json beside services')
     const short = suite.services.filter((flux) => !isCovered(suite.coverage.of(flux), min))
     if (!json) {

@@ -25,8 +25,7 @@ export function fakeNetwork(now: () => number) {
     const fake = fakeOf(href)
     if (!fake)
       throw new HttpError(`no request leaves a test: there is no answer of ${href}${alternatives(href, fakes.keys())}`)
-    const answering =
-      typeof fake === 'function' ? Promise.resolve(request).then(fake).catch(networkError) : Promise.resolve(fake)
+    const answering = typeof fake === 'function' ? Promise.resolve(request).then(fake).catch(networkError) : fake
     const answer = Object(await Promise.race([answering, once(signal, 'abort')]))
     signal.throwIfAborted()
     sent[place] = { ...request, status: answer.status ?? OK }

@@ -13,11 +13,11 @@ const told = (description: string) => text.optional().describe(description)
 const that = (description: string) => z.literal(true, 'must be true').optional().describe(description)
 
 /** Some keys may have only these others beside them, since the others would have no effect. */
-const beside = (keys: { readonly [key: string]: readonly string[] }) => (given: object, issues: z.RefinementCtx) => {
+const beside = (keys: { readonly [key: string]: string }) => (given: object, issues: z.RefinementCtx) => {
   const names = Object.keys(given)
   for (const [key, others] of Object.entries(keys))
     for (const name of names.includes(key) ? names : [])
-      if (name !== key && !others.includes(name))
+      if (name !== key && !others.split(' ').includes(name))
         issues.addIssue({ code: 'custom', path: [name], message: `has no meaning beside ${key}` })
 }
 
@@ -29,14 +29,14 @@ const Outcome = closedEntry({
   result: JSON_VALUE.describe('What the function returns.'),
   error: closedEntry({ type: told('Name of the error.'), message: text.optional() }).optional(),
   pending: that('The function never ends.'),
-}).superRefine(beside({ result: [], error: [], pending: [] }))
+}).superRefine(beside({ result: '', error: '', pending: '' }))
 
 const Answer = closedEntry({
   status: z.int().min(100).max(599).optional().describe('200 if left out.'),
   headers: TEXTS,
   body: JSON_VALUE.describe('Text, or data that is sent as JSON.'),
   error: told('Code of an error of the network in place of an answer, such as ECONNREFUSED.'),
-}).superRefine(beside({ error: [] }))
+}).superRefine(beside({ error: '' }))
 
 const Webhook = closedEntry({
   path: NAME.describe('Behind `/api`, with its query.'),
@@ -99,18 +99,18 @@ const Step = closedEntry({
 })
   .superRefine(
     beside({
-      expect: ['service'],
-      send: ['input', 'service', 'tags', 'key', 'all', 'refused'],
-      advance: [],
-      crash: [],
-      webhook: [],
-      terminate: ['service', 'refused'],
-      retry: ['service', 'refused', 'state', 'input'],
-      pause: ['service', 'refused'],
-      resume: ['service', 'refused'],
-      tags: ['send', 'input', 'refused'],
-      key: ['send', 'input', 'refused', 'service'],
-      all: ['send', 'input', 'refused'],
+      expect: 'service',
+      send: 'input service tags key all refused',
+      advance: '',
+      crash: '',
+      webhook: '',
+      terminate: 'service refused',
+      retry: 'service refused state input',
+      pause: 'service refused',
+      resume: 'service refused',
+      tags: 'send input refused',
+      key: 'send input refused service',
+      all: 'send input refused',
     }),
   )
   .refine((step) => COMMAND_NAMES.some((name) => step[name] !== undefined), {
@@ -146,7 +146,7 @@ export const ScenarioFile = closedEntry({
     webhook: Webhook.describe('A request to a webhook of the service, which starts it.'),
     refused: JSON_VALUE.describe('The start is refused, with this text.'),
   })
-    .superRefine(beside({ webhook: [] }))
+    .superRefine(beside({ webhook: '' }))
     .optional()
     .describe('How the service is started; left out: an event of the first step starts it.'),
   [STEPS]: z.array(Step, 'must be a list').describe('What happens then, in order.'),
