@@ -140,8 +140,8 @@ describe.each(['embedded', 'Redis'] as const)('on the %s store', (kind) => {
   test('a context that is paused stays so after kill -9, with its events, and its step waits', async () => {
     const { options, file } = await open()
     let server = await startServer(options)
-    const [short, step] = [await start(server, 'Short'), await start(server, 'Work', { file })]
     await writeFile(`${file}.hold`, '')
+    const [short, step] = [await start(server, 'Short'), await start(server, 'Work', { file })]
     await expect.poll(() => lines(file)).not.toHaveLength(0)
     for (const id of [short, step]) await at(server)('POST', `/flux-api/context/pause?contextId=${id}`)
     for (let nr = 0; nr < 3; nr += 1)

@@ -24,6 +24,7 @@ import type { CallFields, FieldsByName } from '../request/call-fields.ts'
 import {
   authorizationOf,
   idempotencyKeyOf,
+  headerOf,
   ifMatchOf,
   readScopeOf,
   requireSingle,
@@ -250,6 +251,7 @@ function addCall<R extends z.ZodType, A extends object>(
       headers: { ...callHeaders(c, format), ...headers },
     })
   const template = templateOf(call.route)
+  const takesAssumptions = Object.keys(call.body ?? {}).join() === 'assume'
   app.on(call.alias ? [call.method, call.alias.method] : [call.method], [call.route], async (c) => {
     noteRoute(c, template)
     const caller = callerOf(c, call.role)
@@ -262,7 +264,9 @@ function addCall<R extends z.ZodType, A extends object>(
     if (call.takesKey) fields['idempotencyKey'] = idempotencyKeyOf(c)
     if (call.method !== 'GET') noteVersion(c, call, fields)
     if (prefer) Object.assign(fields, prefer(c))
-    const isBare = call.body === null || (call.mayLackBody === true && !hasBody(c))
+    // A call that had no body before passes over what can't be meant for it.
+    const isStray = takesAssumptions && !/[/+](?:json|xml)\b/i.test(headerOf(c, 'content-type') ?? '')
+    const isBare = call.body === null || (call.mayLackBody === true && (isStray || !hasBody(c)))
     const hold = isBare ? null : inFlight.hold()
     try {
       const request = reader.finish(fields, hold && (await readBody(c, parts, hold)))
