@@ -7,7 +7,7 @@
 // 3. Then the rehearsal goes on, message by message, as the engine would: a parent hears of the end of its child, a step
 //    whose outcome is assumed ends, and the earliest wake-up comes that is due at once, or up to the time assumed. So do
 //    the children and parents of contexts, also those that were there before.
-// 4. It ends where none of that is left, or when it has made as many moves as it may.
+// 4. It ends where none of that is left, or when it has met a bound: of moves, of work, or of data.
 import { actionError } from '../../model/action-error.ts'
 import { MAX_SHOWN, type AssumedOutcome, type Assumptions } from '../../api/rehearsal.ts'
 import { type ContextId, isFinished, MAX_LOG_ROWS, UNOWNED } from '../../model/context.ts'
